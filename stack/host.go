@@ -95,8 +95,7 @@ func New(c Config) (*Host, error) {
 	if clock := c.Simulation.Clock; clock != nil {
 		h.virtual = &virtual{clock: clock}
 	}
-	sink := &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.TCP.Timestamps}
-	h.ingress = dataplane.NewIngress(e, sink)
+	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.TCP.Timestamps})
 	if err := h.watchPaths(&c); err != nil {
 		return nil, err
 	}
@@ -105,9 +104,6 @@ func New(c Config) (*Host, error) {
 	options.HandleLocal = true
 	h.net = gstack.New(options)
 	h.virtual.attach(h.net)
-	if h.virtual == nil {
-		sink.inline = tcp.InlineOf(h.net)
-	}
 	if err := h.configure(&c, ep); err != nil {
 		h.net.Destroy()
 		return nil, err

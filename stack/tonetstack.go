@@ -4,18 +4,17 @@ import (
 	"gvisor.dev/gvisor/pkg/buffer"
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
+	"weft/resequencer/gro"
+
 	"weft/flowcell"
 	"weft/internal/dataplane"
-	"weft/resequencer/gro"
-	"weft/third_party/netstack/tcp"
 )
 
 // toNetstack is the sink of a Host: netstack. It is used by ingress, under its lock.
 type toNetstack struct {
 	ep         *endpoint
 	virtual    *virtual
-	timestamps bool        // Config.TCP.Timestamps
-	inline     *tcp.Inline // nil in virtual time, where the processors have their turns
+	timestamps bool // Config.TCP.Timestamps
 	merge      merger
 	views      []*buffer.View // by slot, where buffers are large
 	bufs       [][]byte       // by slot
@@ -66,13 +65,8 @@ func (u *toNetstack) Packet(pkt *flowcell.Packet, a *dataplane.Arrived) received
 }
 
 // Deliver hands up what is ready. Segments that continue each other become one
-// packet. Requests and answers are processed at once: to call another goroutine takes
-// longer.
+// packet.
 func (u *toNetstack) Deliver(ready []received) (merged int) {
-	if u.inline != nil {
-		u.inline.Collect()
-		defer u.inline.Process()
-	}
 	for _, p := range ready {
 		if u.merge.add(p) {
 			merged++

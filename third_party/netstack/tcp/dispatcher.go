@@ -404,7 +404,6 @@ type dispatcher struct {
 	processors []processor
 	wg         sync.WaitGroup `state:"nosave"`
 	hasher     jenkinsHasher
-	inline     Inline          `state:"nosave"`
 	mu         dispatcherMutex `state:"nosave"`
 	// +checklocks:mu
 	paused bool
@@ -424,7 +423,6 @@ func (d *dispatcher) init(rng *rand.Rand, nProcessors int) {
 	d.closed = false
 	d.processors = make([]processor, nProcessors)
 	d.hasher = jenkinsHasher{seed: rng.Uint32()}
-	d.inline.d = d
 	d.startLocked()
 }
 
@@ -515,7 +513,7 @@ func (d *dispatcher) queuePacket(stackEP stack.TransportEndpoint, id stack.Trans
 	// Only wakeup the processor if endpoint lock is not held by a user
 	// goroutine as endpoint.UnlockUser will wake up the processor if the
 	// segment queue is not empty.
-	if !ep.isOwnedByUser() && !d.inline.take(ep, s) {
+	if !ep.isOwnedByUser() {
 		d.selectProcessor(id).queueEndpoint(ep)
 	}
 }

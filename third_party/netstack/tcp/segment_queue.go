@@ -42,15 +42,6 @@ func (q *segmentQueue) empty() bool {
 	return q.emptyLocked()
 }
 
-// alone reports whether s is all that the queue has.
-//
-// +checklocksexclude:q.mu
-func (q *segmentQueue) alone(s *segment) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.list.Front() == s && q.list.Back() == s
-}
-
 // enqueue adds the given segment to the queue.
 //
 // If enqueue succeeds, the queue acquires its own reference and returns true.
