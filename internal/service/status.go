@@ -85,7 +85,7 @@ func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(askTime))
-	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })()
+	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
 	if c, ok := conn.(*net.UnixConn); ok {
 		c.CloseWrite() // says that no request follows
 	}
