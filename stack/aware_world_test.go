@@ -15,7 +15,7 @@ import (
 // slowSpine is a leaf-spine in which the link from the first spine to the last
 // leaf is four times as slow as all others, of which hosts do not know. It returns
 // the part of what a host of the first leaf sends that goes by that spine.
-func slowSpine(t *testing.T, policy string, carrier encap.Carrier, meter *simnet.Meter) (part float64, h *stack.Host) {
+func slowSpine(t *testing.T, policy string, carrier encap.Carrier, meter *simnet.Meter, seed uint64) (part float64, h *stack.Host) {
 	t.Helper()
 	const spec = "leaf-spine:leaves=3,spines=4,hosts=4"
 	plain, err := topology.Parse(spec)
@@ -23,7 +23,7 @@ func slowSpine(t *testing.T, policy string, carrier encap.Carrier, meter *simnet
 		t.Fatal(err)
 	}
 	w := world.New(world.Config{
-		Topology: spec + ",host-rate=1000,fabric-rate=1000,a0.0-e0.2=250", Seed: 13,
+		Topology: spec + ",host-rate=1000,fabric-rate=1000,a0.0-e0.2=250", Seed: seed,
 		Links: simnet.Config{RateBits: 1e9, Delay: 2 * time.Microsecond, QueueBytes: 150_000, Meter: meter},
 		Hosts: func(_ string, c *stack.Config) {
 			c.Topology, c.Policy, c.Carrier, c.PolicyOptions.LinkRateBits = plain, policy, carrier, 1e9
@@ -74,7 +74,15 @@ func TestHost_avoidsCongestion(t *testing.T) {
 		{"conga", encap.CarrierIPIP, &simnet.Meter{}, "", 0.2},
 		{"conga", encap.CarrierSRv6, &simnet.Meter{}, "", 0.2},
 	} {
-		part, h := slowSpine(t, c.policy, c.carrier, c.meter)
+		seeds := 1
+		if c.policy == "conga" {
+			seeds = 5 // a few flowlets decide: the parts of single runs lie between 1 and 30 %
+		}
+		part, h := 0.0, (*stack.Host)(nil)
+		for seed := range seeds {
+			one, host := slowSpine(t, c.policy, c.carrier, c.meter, uint64(1+seed))
+			part, h = part+one/float64(seeds), host
+		}
 		s := h.Stats()
 		t.Logf("%s by %v, switches write: %v: %.1f %% by the slow spine; %+v %+v", c.policy, c.carrier, c.meter != nil, 100*part, s.Samples, s.Conga)
 		if part > c.most || part == 0 {
