@@ -16,7 +16,7 @@ type Lately struct {
 	Squares, Slots float32
 }
 
-// plus returns the sum of two tallies of one path.
+// plus returns the sum of what two stretches of time have told of a path.
 func (t Lately) plus(o Lately) Lately {
 	return Lately{t.Sent + o.Sent, t.Lost + o.Lost, t.Squares + o.Squares, t.Slots + o.Slots}
 }

@@ -23,7 +23,8 @@ func newBlameCmd() *cobra.Command {
 suspected by what probes say now, and links, switches and hosts that have lost packets in the
 last 10 to 20 seconds, the worst first. Weft sends packets by all paths, so the paths that lose
 some tell where: what they have in common and good paths do not. Where no path tells places apart
-all of them are named. Only paths that carry traffic are looked at.`,
+all of them are named. Only paths that carry traffic are looked at. In mode offload what is counted is
+probes, which go where traffic goes; mode gateway also counts the packets that TCP sends again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			text, err := askStatus(cmd.Context(), socket)
@@ -40,7 +41,7 @@ all of them are named. Only paths that carry traffic are looked at.`,
 				return fmt.Errorf("blame: %w", err)
 			}
 			if s.Failures == nil || s.Failures.Probes == nil {
-				return fmt.Errorf("blame: this weft host sends no probes, so it knows of no losses: set failures.interval above 0")
+				return fmt.Errorf("blame: this weft host sends no probes, so it knows of no losses: set failures.probes to true")
 			}
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), append([]daemon.BlameStatus{}, s.Failures.Blamed...))
@@ -56,7 +57,7 @@ all of them are named. Only paths that carry traffic are looked at.`,
 // printBlame prints what hurts, the worst first.
 func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 	if len(list) == 0 {
-		fmt.Fprintln(w, "nothing hurts: no path with traffic has lost more packets than the others in the last 10 s")
+		fmt.Fprintln(w, "nothing hurts: no path with traffic has lost more probes and packets than the others in the last 10 s")
 		return nil
 	}
 	for i, b := range list {

@@ -12,7 +12,7 @@ func TestPrintBlame(t *testing.T) {
 		list []daemon.BlameStatus
 		want string
 	}{
-		{nil, "nothing hurts: no path with traffic has lost more packets than the others in the last 10 s\n"},
+		{nil, "nothing hurts: no path with traffic has lost more probes and packets than the others in the last 10 s\n"},
 		{[]daemon.BlameStatus{
 			{Places: []string{"a0.2-c1.1", "c1.1"}, Loss: 0.021, Lost: 412, Paths: 6, Confidence: 1,
 				Hurt: []daemon.HurtStatus{{To: "h3.1.3", Lost: 203}, {To: "h2.0.2", Lost: 9}}},

@@ -29,7 +29,7 @@ func newConnsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conns",
 		Short: "The kernel's TCP connections, those first that packets were lost of",
-		Long: `Conns lists the TCP connections of this network namespace with other hosts: what they have carried,
+		Long: `Conns lists the established TCP connections of this network namespace with other hosts: what they have carried,
 what was sent again, what came out of order above weft, and their round trips. Connections that
 wait for a timeout come first, then those that have sent most segments again. It asks the kernel,
 so it works without a weft host; with one it names the hosts at the other end.`,
