@@ -24,9 +24,7 @@ import (
 // the same; where several paths are equally good, the program draws, and the table has to agree.
 type congaRun struct {
 	*flowletRun
-	clock *ebpf.Map
 	heed  *ebpf.Program
-	now   time.Duration
 	table *conga.Table
 	flow  map[byte]int // path of the flow's latest flowlet, by port
 	turn  bool         // the latest packet of data had a report
@@ -41,33 +39,17 @@ func newCongaRun(t *testing.T) *congaRun {
 
 func newCongaRunOver(t *testing.T, top *topology.Topology) *congaRun {
 	t.Helper()
-	simulated = true
-	defer func() { simulated = false }()
 	c := conga.Config{RateBits: congaRate}
 	r := &congaRun{flowletRun: newFlowletRunOver(t, top, "conga", policy.Options{}, func(s *SprayConfig) { s.Conga = c }), flow: make(map[byte]int)}
-	var err error
-	if r.clock, err = kernel.ProgramMap(r.spray.at.Prog, "clock"); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { r.clock.Close() })
 	if len(r.spray.twins) != 1 {
 		t.Fatalf("%d programs heed marks", len(r.spray.twins))
 	}
 	r.heed = r.spray.twins[0].at.Prog
+	var err error
 	if r.table, err = conga.New(c); err != nil {
 		t.Fatal(err)
 	}
-	r.pass(t, time.Second)
 	return r
-}
-
-// pass has time pass.
-func (r *congaRun) pass(t *testing.T, d time.Duration) {
-	t.Helper()
-	r.now += d
-	if err := r.clock.Put(uint32(0), uint64(r.now)); err != nil {
-		t.Fatal(err)
-	}
 }
 
 func (r *congaRun) tag(path int) uint8 { return paths.Tag(r.way.paths, path) }

@@ -24,7 +24,7 @@ func dreTarget(c conga.Config) uint64 {
 	return max(1, uint64(c.RateBits/8*c.Tau.Seconds()*dreScale))
 }
 
-// simulated has the program's flowlets and reports go by the map clock (tests).
+// simulated has flowcells, flowlets and reports go by the map clock of bpf/clock.h (tests).
 var simulated = false
 
 // informed sizes the tables of CONGA, says what the program goes by, and has it be weft_inform of

@@ -171,13 +171,13 @@ func TestSpray_congaBelievesNoForger(t *testing.T) {
 			}
 			rng := rand.New(rand.NewPCG(seed, 0))
 			before := r.stats(t)
-			flow := flowOf(r.data(80, 1, 1000, 0x18))
+			flows, flow := r.drawing.known(t), flowOf(r.data(80, 1, 1000, 0x18))
 			var was flowValue
-			if err := r.flows.Lookup(flow, &was); err != nil {
+			if err := flows.Lookup(flow, &was); err != nil {
 				t.Fatal(err)
 			}
 			for range guesses { // each is the first: one that is right leaves less to guess
-				if err := r.flows.Put(flow, &was); err != nil {
+				if err := flows.Put(flow, &was); err != nil {
 					t.Fatal(err)
 				}
 				r.arrives(t, 80, rng.Uint32(), conga.Mark{Feedback: true, Tag: uint8(rng.IntN(3)), Metric: 7})

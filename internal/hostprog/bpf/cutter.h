@@ -76,7 +76,7 @@ struct {
 
 static __always_inline __u32 ticks(void)
 {
-	return bpf_ktime_get_ns() >> 10;
+	return nanos() >> 10;
 }
 
 /* write_id mends the checksum, too (RFC 1624 §3). */

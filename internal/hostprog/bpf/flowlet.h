@@ -104,7 +104,7 @@ static __noinline __u32 flowlet(struct inner *in, const struct tcp *tcp, const s
 {
 	struct flow_key key = flow_of(in, tcp->ports);
 	struct flow *f = bpf_map_lookup_elem(&flows, &key);
-	__u32 payload = payload_of(in, tcp), now = nanos() >> 10;
+	__u32 payload = payload_of(in, tcp), now = ticks();
 
 	if (!payload)
 		return with_data(f, tcp, g, now) ? f->step : bpf_get_prandom_u32();
@@ -126,7 +126,7 @@ static __noinline __u32 informed_flowlet(struct inner *in, const struct tcp *tcp
 					 __u32 segments)
 {
 	struct flow_key key = flow_of(in, tcp->ports);
-	__u32 payload = payload_of(in, tcp), now = nanos() >> 10;
+	__u32 payload = payload_of(in, tcp), now = ticks();
 	__be32 host = in->six ? 0 : in->v4.daddr;
 	struct peer *p = peer_of(host);
 	struct flow *f = departs(&key, bpf_map_lookup_elem(&flows, &key), tcp, payload);

@@ -192,6 +192,7 @@ static __always_inline struct rack *rack_of(const struct inner *in)
 
 #include "outer.h"
 #include "choice.h"
+#include "clock.h"
 #include "cutter.h"
 #include "conga.h"
 #include "heed.h"
