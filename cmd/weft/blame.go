@@ -23,7 +23,8 @@ func newBlameCmd() *cobra.Command {
 suspected by what probes say now, and links, switches and hosts that have lost packets in the
 last 10 to 20 seconds, the worst first. Weft sends packets by all paths, so the paths that lose
 some tell where: what they have in common and good paths do not. Where no path tells places apart
-all of them are named. Only paths that carry traffic are looked at. In mode offload what is counted is
+all of them are named. Where the host has paths of IPv4 and IPv6, both are looked at, and what is
+true of one only is said. Only paths that carry traffic are looked at. In mode offload what is counted is
 probes, which go where traffic goes; mode gateway also counts the packets that TCP sends again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +55,9 @@ probes, which go where traffic goes; mode gateway also counts the packets that T
 	return cmd
 }
 
+// families are what daemon.BlameStatus.Family is in words.
+var families = map[string]string{"ipv4": "IPv4 ", "ipv6": "IPv6 "}
+
 // printBlame prints what hurts, the worst first.
 func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 	if len(list) == 0 {
@@ -63,7 +67,7 @@ func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 	for i, b := range list {
 		var what []string
 		if b.Loss > 0 {
-			what = append(what, fmt.Sprintf("loses %s %%: %d packets by %d paths in the last 10 to 20 s", twoDigits(100*b.Loss), b.Lost, b.Paths))
+			what = append(what, fmt.Sprintf("loses %s %%: %d %spackets by %d paths in the last 10 to 20 s", twoDigits(100*b.Loss), b.Lost, families[b.Family], b.Paths))
 		}
 		if b.Why != "" {
 			use := "out of use: "
@@ -72,6 +76,9 @@ func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 			}
 			if b.Held {
 				use = "suspected, and in use as too few others are left: "
+			}
+			if f := families[b.Family]; f != "" && b.Loss == 0 {
+				use = "for " + f + "packets " + use
 			}
 			what = append(what, use+b.Why)
 		}
