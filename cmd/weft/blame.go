@@ -13,6 +13,16 @@ import (
 	"weft/internal/daemon"
 )
 
+// blameVersion rises when a key of blameJSON goes or comes to mean something else. New keys do
+// not raise it.
+const blameVersion = 1
+
+// blameJSON is what weft blame prints with --json.
+type blameJSON struct {
+	Version int                  `json:"version"` // blameVersion
+	Blamed  []daemon.BlameStatus `json:"blamed"`  // the worst first
+}
+
 func newBlameCmd() *cobra.Command {
 	var socket string
 	var asJSON bool
@@ -45,7 +55,7 @@ probes, which go where traffic goes; mode gateway also counts the packets that T
 				return fmt.Errorf("blame: this weft host sends no probes, so it knows of no losses: set failures.probes to true")
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), append([]daemon.BlameStatus{}, s.Failures.Blamed...))
+				return printJSON(cmd.OutOrStdout(), blameJSON{blameVersion, append([]daemon.BlameStatus{}, s.Failures.Blamed...)})
 			}
 			return printBlame(cmd.OutOrStdout(), s.Failures.Blamed)
 		},
