@@ -180,6 +180,7 @@ func (h *Host) Close() error {
 		err = h.below.Close()
 		h.ingress.Close()
 		h.net.Wait()
+		h.journal.Close()
 	})
 	return err
 }
