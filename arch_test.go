@@ -108,6 +108,7 @@ examples/proxy: examples/start stack
 examples/bgp: stack topoupdate/bgp/learn topoupdate/bgp/session uplink
 examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
+otelweft: stack  // the same
 examples/rootless: stack link encap
 
 // A patched copy of one of gVisor's packages.

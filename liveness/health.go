@@ -119,12 +119,12 @@ func (w *Watcher) health(p *path) PathHealth {
 	if p.tally != nil {
 		t := *p.tally
 		h.Tally = &t
+		h.RTT50, h.RTT99 = t.latest.quantiles()
 	}
 	h.Proved = w.proof.bounces[p.up].proved
 	if s := &p.size; s.known && int(s.level) < len(w.sizes) {
 		h.MTU, h.Full = w.sizes[s.level], s.level == 0
 	}
-	h.RTT50, h.RTT99 = p.trips.quantiles()
 	if p.recorded > 0 {
 		h.Loss = float64(p.missed()) / float64(p.recorded)
 	}

@@ -57,7 +57,6 @@ type path struct {
 	sampled   time.Duration // sending time of the latest sample
 
 	srtt, rttvar time.Duration // RFC 6298 §2
-	trips        *trips        // only of boomerangs
 	lost         window
 	lately       evidence
 	size         sizing
@@ -80,6 +79,14 @@ type Tally struct {
 	RTT    histogram.Histogram // of probes that came home from there
 	Missed uint64              // probes that did not in time
 	Lost   uint64              // packets by all paths through it that had to be sent again
+
+	latest trips // of RTT
+}
+
+// measured takes note of a round trip.
+func (t *Tally) measured(rtt time.Duration) {
+	t.RTT.Observe(rtt)
+	t.latest.add(rtt)
 }
 
 // group is the paths to one destination, or the boomerangs of the host. Their
@@ -169,9 +176,8 @@ func (p *path) timeout(c *Config) time.Duration {
 func (p *path) measured(rtt time.Duration) {
 	g := p.group
 	if p.tally != nil {
-		p.tally.RTT.Observe(rtt)
+		p.tally.measured(rtt)
 	}
-	p.trips.add(rtt)
 	if p.srtt == 0 {
 		p.srtt, p.rttvar = rtt, rtt/2
 	} else {

@@ -6,7 +6,7 @@ import (
 )
 
 // trips remembers the latest round trips of a path, for a status: 64 of them, so 256 bytes.
-// The nil value remembers none.
+// The histogram beside it counts all, in buckets too wide for that. The zero value is ready.
 type trips struct {
 	micros [64]uint32
 	n      uint32 // remembered so far, modulo 2³²
@@ -14,9 +14,6 @@ type trips struct {
 }
 
 func (t *trips) add(rtt time.Duration) {
-	if t == nil {
-		return
-	}
 	t.micros[t.n%uint32(len(t.micros))] = uint32(min(max(rtt.Microseconds(), 0), 1<<32-1))
 	t.n++
 	t.full = t.full || t.n == uint32(len(t.micros))
@@ -24,7 +21,7 @@ func (t *trips) add(rtt time.Duration) {
 
 // quantiles returns the median and the 99th percentile (nearest rank); 0 if there is none.
 func (t *trips) quantiles() (median, p99 time.Duration) {
-	if t == nil || t.n == 0 && !t.full {
+	if t.n == 0 && !t.full {
 		return 0, 0
 	}
 	n := len(t.micros)

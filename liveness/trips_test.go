@@ -10,11 +10,6 @@ import (
 // The quantiles are those of the latest 64 round trips, by an obvious count.
 func TestTrips_quantiles(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
-	var none *trips
-	none.add(time.Second)
-	if a, b := none.quantiles(); a != 0 || b != 0 {
-		t.Errorf("nothing is remembered: %v, %v", a, b)
-	}
 	var all []time.Duration
 	tr := new(trips)
 	if a, b := tr.quantiles(); a != 0 || b != 0 {
@@ -49,5 +44,23 @@ func TestTrips_quantiles(t *testing.T) {
 	tr.add(100 * time.Hour)
 	if _, p99 := tr.quantiles(); p99 != (1<<32-1)*time.Microsecond {
 		t.Errorf("above what is remembered: %v", p99)
+	}
+}
+
+// What a Tally counts and what it remembers are the same round trips, and a copy, as paths get
+// that follow from one, goes on alone.
+func TestTally_oneRecord(t *testing.T) {
+	var one Tally
+	one.measured(time.Millisecond)
+	two := one
+	two.measured(5 * time.Millisecond)
+	for i, c := range []struct {
+		t    *Tally
+		n    uint64
+		most time.Duration
+	}{{&one, 1, time.Millisecond}, {&two, 2, 5 * time.Millisecond}} {
+		if _, p99 := c.t.latest.quantiles(); p99 != c.most || c.t.RTT.Count() != c.n || uint64(c.t.latest.n) != c.n {
+			t.Errorf("%d: %d counted, %d remembered, the longest %v; want %d, %v", i, c.t.RTT.Count(), c.t.latest.n, p99, c.n, c.most)
+		}
 	}
 }

@@ -119,7 +119,7 @@ func (w *Watcher) addKind(s topology.PathSet) {
 	k := kind{set: s, ups: make([]int32, s.Count()), number: len(w.kinds)}
 	for i := range k.ups {
 		links, _ := s.Halves(i)
-		p := path{index: int32(i), via: s.Addr(i), from: int16(s.From(i)), tally: new(Tally), trips: new(trips)}
+		p := path{index: int32(i), via: s.Addr(i), from: int16(s.From(i)), tally: new(Tally)}
 		p.setHalf(links)
 		up := slices.IndexFunc(w.near.paths, func(q path) bool {
 			return q.via == p.via && q.from == p.from && q.high == p.high && q.low == p.low

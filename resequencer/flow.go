@@ -22,6 +22,7 @@ type flow[P any] struct {
 	isn         uint32 // of the SYN that began the flow
 
 	held   *holding[P] // nil if nothing is held
+	tally  FlowStats
 	delays delays
 
 	pace   pace
@@ -54,6 +55,7 @@ func (f *flow[P]) start(s *flowcell.Packet, now time.Duration) {
 		pace:   pace{from: s.Seq, since: now, most: f.pace.most},
 
 		established: f.established,
+		tally:       f.tally,
 	}
 	f.lostFrom, f.lostTo = s.Seq, s.Seq
 }

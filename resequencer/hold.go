@@ -45,6 +45,9 @@ func (b *Buffer[P]) hold(f *flow[P], k *packet[P], key *flowcell.FiveTuple) {
 		r.extend(k, b.now)
 	}
 	h.last = r
+	if ahead(k.seq, f.next) > 0 { // else it waits to be merged
+		f.tally.Held++
+	}
 	b.add(h, 1, int(k.size))
 	b.join(f, r, k.id)
 }

@@ -27,10 +27,11 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 		}
 	case f.begins(s):
 		b.releaseAll(f, &b.stats.Flushed)
+		f.tally = FlowStats{}
 		f.start(s, b.now)
 	}
 	if ahead(s.Seq, f.highest()) < 0 {
-		b.stats.ArrivedOutOfOrder++
+		b.outOfOrder(f)
 	}
 	k := b.pool.packet()
 	k.set(p, s.Seq+length(s), s)

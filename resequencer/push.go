@@ -120,7 +120,7 @@ func (b *Buffer[P]) beside(f *flow[P], s *flowcell.Packet, p P) decision {
 		f.next, f.id = end, last
 		f.quiet++
 		b.stats.InOrder++
-		b.stats.ArrivedOutOfOrder++
+		b.outOfOrder(f)
 		return delivered
 	}
 	if d < 0 || b.tellsLoss(f, id) {
@@ -133,8 +133,9 @@ func (b *Buffer[P]) beside(f *flow[P], s *flowcell.Packet, p P) decision {
 	if ahead(end, h.top) > 0 {
 		h.top = end
 	} else {
-		b.stats.ArrivedOutOfOrder++
+		b.outOfOrder(f)
 	}
+	f.tally.Held++
 	k := b.pool.packet()
 	k.set(p, end, s)
 	r.extend(k, b.now)
@@ -174,7 +175,7 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 	if f.held == nil {
 		return out
 	}
-	b.stats.ArrivedOutOfOrder++
+	b.outOfOrder(f)
 	if r := f.held.first(); ahead(r.start, end) > 0 && !b.tellsLoss(f, r.id) {
 		return out
 	}

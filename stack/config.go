@@ -75,6 +75,10 @@ type Config struct {
 	// Liveness, if not nil, makes the Host find dead paths by itself. It does not work
 	// with Tunnel.
 	Liveness *Liveness
+	// ConnPaths has the Host count for each TCP connection by which paths its packets go, for
+	// ConnStats. It costs a look at a table for each packet, and memory: up to 16,384 connections,
+	// 15 MB. Above, one idle longest is counted anew.
+	ConnPaths bool
 	// Log, if not nil, gets each change once: links that go out of use and come back, and
 	// why; to which racks the carrier is used, and why not to others; a device that fails
 	// or is slower than it could be. The attribute "event" has its stable name

@@ -125,3 +125,38 @@ func ExampleHost_Shutdown() {
 	// 200000 <nil>
 	// true
 }
+
+// What a connection has done: with ConnPaths also by which switches its packets went.
+func ExampleHost_ConnStats() {
+	client, server, end := pair(stack.Config{Policy: "drb", ConnPaths: true})
+	defer end()
+	l, err := server.Listen("tcp", ":5201")
+	if err != nil {
+		panic(err)
+	}
+	received := make(chan int64)
+	go func() {
+		c, err := l.Accept()
+		if err != nil {
+			panic(err)
+		}
+		n, _ := io.Copy(io.Discard, c)
+		received <- n
+	}()
+
+	c, err := client.Dial("tcp", "10.3.1.131:5201")
+	if err != nil {
+		panic(err)
+	}
+	c.Write(make([]byte, 1_000_000))
+	c.(stack.TCPConn).CloseWrite()
+	<-received
+	s, err := client.ConnStats(c) // before Close
+	if err != nil {
+		panic(err)
+	}
+	c.Close()
+	fmt.Println("sent", s.Sent, "bytes by", len(s.Paths), "bouncing switches; measured a round trip:", s.RTT > 0)
+	// Output:
+	// sent 1000000 bytes by 4 bouncing switches; measured a round trip: true
+}

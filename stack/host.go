@@ -81,6 +81,9 @@ func New(c Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("stack: Config.%w", err)
 	}
+	if c.ConnPaths {
+		e.CountConnections()
+	}
 	h := &Host{address: c.Address, address6: c.Address6, egress: e, tunnel: c.Tunnel != nil, sockets: make(map[*socket]uint64)}
 	h.journal = lookout.NewJournal(c.Log, c.Topology, c.Carrier.String(), e.MTU())
 	if h.tunnel {
@@ -180,6 +183,7 @@ func (h *Host) Close() error {
 		err = h.below.Close()
 		h.ingress.Close()
 		h.net.Wait()
+		h.journal.Close()
 	})
 	return err
 }

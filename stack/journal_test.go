@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/internal/event"
 	"weft/topology"
 )
 
@@ -62,5 +63,23 @@ func TestConfig_logOfADeviceThatFails(t *testing.T) {
 		if s := log.String(); !strings.Contains(s, want) || !fails && s != "" {
 			t.Errorf("fails %v: the log says\n%s", fails, s)
 		}
+	}
+}
+
+// A Host without Liveness tells, too, what it did not tell: at the latest when it is closed.
+func TestConfig_logTellsWhatWasSuppressed(t *testing.T) {
+	near, _ := superPair(1500)
+	var log bytes.Buffer
+	h := mustNew(t, Config{Address: addrA, Topology: fatTree, Device: near, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	for range event.Burst + 20 {
+		for _, top := range []*topology.Topology{fatTree.Without(0), fatTree} {
+			if err := h.SetTopology(top); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	h.Close()
+	if s := log.String(); !strings.Contains(s, "of=links_down") || !strings.Contains(s, "of=links_up") || strings.Count(s, "links down") > event.Burst+20 {
+		t.Errorf("the log says\n%s", s)
 	}
 }

@@ -64,7 +64,7 @@ func TestConfig_log(t *testing.T) {
 	}
 
 	w.Cut("a0.2", "c1.1")
-	text := says(t, w, seed, &log, `level=WARN msg="link avoided" link=a0.2-c1.1 why=`)
+	text := says(t, w, seed, &log, `level=WARN msg="link avoided" link=a0.2-c1.1 carrier=ipip why=`)
 	if n := strings.Count(text, "a0.2-c1.1"); n != 1 {
 		t.Errorf("the link is named %d times:\n%s", n, text)
 	}
@@ -75,7 +75,7 @@ func TestConfig_log(t *testing.T) {
 	w.SetTopology(w.Topology())
 	says(t, w, seed, &log, `msg="links up"`)
 	w.Mend("a0.2", "c1.1")
-	says(t, w, seed, &log, `level=INFO msg="link used again" link=a0.2-c1.1`)
+	says(t, w, seed, &log, `level=INFO msg="link used again" link=a0.2-c1.1 carrier=ipip`)
 
 	w.Deafen(allCores...)
 	says(t, w, seed, &log, "packets go plain, as the kernel's routes have them; ")

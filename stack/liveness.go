@@ -94,7 +94,7 @@ func (h *Host) watchPaths(c *Config) error {
 		if c.Carrier != encap.CarrierIPIP {
 			carrier = c.Carrier.String()
 		}
-		h.six = &watch{journal: lookout.NewJournal(c.Log, c.Topology6, carrier, h.egress.MTU6())}
+		h.six = &watch{journal: h.journal.Beside(c.Topology6, carrier, h.egress.MTU6())}
 		o := h.lookoutConfig(c, c.Topology6, c.Address6)
 		o.Plane, o.Journal = h.egress.Six(), h.six.journal
 		o.Probe.Seed ^= 1 << 63

@@ -20,6 +20,7 @@ type socket struct {
 	wq          *waiter.Queue
 	network     string // tcp or udp, for errors
 	read, write deadline
+	counts      connCounts
 	// Set before others see the socket: netstack forgets them when a
 	// connection ends. remote is invalid without a peer.
 	local, remote netip.AddrPort

@@ -34,6 +34,7 @@ func (c tcpConn) Read(b []byte) (n int, err error) {
 		return err
 	})
 	if n > 0 {
+		c.counts.received.Add(uint64(n))
 		c.ep.ModerateRecvBuf(n)
 		c.host.virtual.settle()
 	}
@@ -52,6 +53,7 @@ func (c tcpConn) Write(b []byte) (n int, err error) {
 		err = c.wait(waiter.WritableEvents, &c.write, func() tcpip.Error {
 			k, err := c.ep.Write(&r, tcpip.WriteOptions{})
 			n += int(k)
+			c.counts.sent.Add(uint64(k))
 			return err
 		})
 		if err != nil {

@@ -13,6 +13,16 @@ import (
 	"weft/internal/daemon"
 )
 
+// blameVersion rises when a key of blameJSON goes or comes to mean something else. New keys do
+// not raise it.
+const blameVersion = 1
+
+// blameJSON is what weft blame prints with --json.
+type blameJSON struct {
+	Version int                  `json:"version"` // blameVersion
+	Blamed  []daemon.BlameStatus `json:"blamed"`  // the worst first
+}
+
 func newBlameCmd() *cobra.Command {
 	var socket string
 	var asJSON bool
@@ -23,7 +33,8 @@ func newBlameCmd() *cobra.Command {
 suspected by what probes say now, and links, switches and hosts that have lost packets in the
 last 10 to 20 seconds, the worst first. Weft sends packets by all paths, so the paths that lose
 some tell where: what they have in common and good paths do not. Where no path tells places apart
-all of them are named. Only paths that carry traffic are looked at. In mode offload what is counted is
+all of them are named. Where the host has paths of IPv4 and IPv6, both are looked at, and what is
+true of one only is said. Only paths that carry traffic are looked at. In mode offload what is counted is
 probes, which go where traffic goes; mode gateway also counts the packets that TCP sends again.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -44,7 +55,7 @@ probes, which go where traffic goes; mode gateway also counts the packets that T
 				return fmt.Errorf("blame: this weft host sends no probes, so it knows of no losses: set failures.probes to true")
 			}
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), append([]daemon.BlameStatus{}, s.Failures.Blamed...))
+				return printJSON(cmd.OutOrStdout(), blameJSON{blameVersion, append([]daemon.BlameStatus{}, s.Failures.Blamed...)})
 			}
 			return printBlame(cmd.OutOrStdout(), s.Failures.Blamed)
 		},
@@ -53,6 +64,9 @@ probes, which go where traffic goes; mode gateway also counts the packets that T
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
+
+// families are what daemon.BlameStatus.Family is in words.
+var families = map[string]string{"ipv4": "IPv4 ", "ipv6": "IPv6 "}
 
 // printBlame prints what hurts, the worst first.
 func printBlame(w io.Writer, list []daemon.BlameStatus) error {
@@ -63,7 +77,7 @@ func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 	for i, b := range list {
 		var what []string
 		if b.Loss > 0 {
-			what = append(what, fmt.Sprintf("loses %s %%: %d packets by %d paths in the last 10 to 20 s", twoDigits(100*b.Loss), b.Lost, b.Paths))
+			what = append(what, fmt.Sprintf("loses %s %%: %d %spackets by %d paths in the last 10 to 20 s", twoDigits(100*b.Loss), b.Lost, families[b.Family], b.Paths))
 		}
 		if b.Why != "" {
 			use := "out of use: "
@@ -72,6 +86,9 @@ func printBlame(w io.Writer, list []daemon.BlameStatus) error {
 			}
 			if b.Held {
 				use = "suspected, and in use as too few others are left: "
+			}
+			if f := families[b.Family]; f != "" && b.Loss == 0 {
+				use = "for " + f + "packets " + use
 			}
 			what = append(what, use+b.Why)
 		}

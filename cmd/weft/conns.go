@@ -16,8 +16,26 @@ import (
 	"weft/topology"
 )
 
+// connsVersion rises when a key of connsJSON goes or comes to mean something else. New keys do
+// not raise it.
+const connsVersion = 1
+
+// connsJSON is what weft conns prints with --json.
+type connsJSON struct {
+	Version     int          `json:"version"`     // connsVersion
+	Connections []connection `json:"connections"` // the worst first
+	More        int          `json:"more"`        // that --top leaves out
+}
+
+// connection is one of the kernel's, and the remote end in the topology of the weft host.
+type connection struct {
+	kernel.Connection
+	Host string `json:"host,omitempty"`
+	Rack string `json:"rack,omitempty"`
+}
+
 // worse orders connections: those that wait for a timeout first, then by what was sent again.
-func worse(a, b kernel.Connection) int {
+func worse(a, b connection) int {
 	return cmp.Or(cmp.Compare(b.Timeouts, a.Timeouts), cmp.Compare(b.Resent, a.Resent), cmp.Compare(b.Sent+b.Received, a.Sent+a.Received),
 		a.Remote.Compare(b.Remote), a.Local.Compare(b.Local))
 }
@@ -29,28 +47,30 @@ func newConnsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "conns",
 		Short: "The kernel's TCP connections, those first that packets were lost of",
-		Long: `Conns lists the established TCP connections of this network namespace with other hosts: what they have carried,
-what was sent again, what came out of order above weft, and their round trips. Connections that
-wait for a timeout come first, then those that have sent most segments again. It asks the kernel,
-so it works without a weft host; with one it names the hosts at the other end.`,
+		Long: `Conns lists the TCP connections of this network namespace with other hosts: what they have carried,
+what was sent again, what came out of order above weft, and their round trips. These are the
+established ones, and those that are being opened or closed and wait for an answer to what they
+have sent. Connections that wait for a timeout come first, then those that have sent most segments
+again. It asks the kernel, so it works without a weft host; with one it names the hosts at the
+other end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if top < 1 {
 				return fmt.Errorf("--top %d: must be 1 or more", top)
 			}
-			all, err := kernel.Connections()
+			known, err := kernel.Connections()
 			if err != nil {
 				return fmt.Errorf("conns: %w", err)
 			}
-			nameHosts(cmd.Context(), socket, all)
+			all := nameHosts(cmd.Context(), socket, known)
 			if to != "" {
-				all = slices.DeleteFunc(all, func(c kernel.Connection) bool {
+				all = slices.DeleteFunc(all, func(c connection) bool {
 					return c.Host != to && c.Rack != to && c.Remote.Addr().String() != to
 				})
 			}
 			slices.SortFunc(all, worse)
 			if asJSON {
-				return printJSON(cmd.OutOrStdout(), append([]kernel.Connection{}, all[:min(top, len(all))]...))
+				return printJSON(cmd.OutOrStdout(), connsJSON{connsVersion, append([]connection{}, all[:min(top, len(all))]...), max(0, len(all)-top)})
 			}
 			return printConns(cmd.OutOrStdout(), all, top)
 		},
@@ -64,45 +84,50 @@ so it works without a weft host; with one it names the hosts at the other end.`,
 
 // nameHosts says which hosts of the weft host's topology connections lead to, if there is one that
 // can be asked, and its topology is computed.
-func nameHosts(ctx context.Context, socket string, all []kernel.Connection) {
+func nameHosts(ctx context.Context, socket string, known []kernel.Connection) []connection {
+	all := make([]connection, len(known))
+	for i, c := range known {
+		all[i].Connection = c
+	}
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	text, err := askStatus(ctx, socket)
 	if err != nil {
-		return
+		return all
 	}
 	var s struct {
 		Topology string `json:"topology"`
 	}
 	if json.Unmarshal(text, &s) != nil {
-		return
+		return all
 	}
 	t, err := topology.Parse(s.Topology)
 	if err != nil {
-		return
+		return all
 	}
 	for i := range all {
 		if host, rack, ok := t.HostAt(all[i].Remote.Addr()); ok {
 			all[i].Host, all[i].Rack = t.HostName(host), t.Node(rack).Name
 		}
 	}
+	return all
 }
 
 // printConns prints a table of the first connections.
-func printConns(w io.Writer, all []kernel.Connection, top int) error {
+func printConns(w io.Writer, all []connection, top int) error {
 	if len(all) == 0 {
 		fmt.Fprintln(w, "no TCP connections with other hosts")
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "to\thost\tfrom port\tsent MB\tgot MB\tresent\tneedless\tout of order\tRTT ms\tleast\tMbit/s")
+	fmt.Fprintln(t, "to\thost\tfrom port\tstate\tsent MB\tgot MB\twaits kB\tresent\tneedless\tout of order\tRTT ms\tleast\tMbit/s")
 	for _, c := range all[:min(top, len(all))] {
 		host := c.Host
 		if host == "" {
 			host = "-"
 		}
-		fmt.Fprintf(t, "%v\t%s\t%d\t%.1f\t%.1f\t%d\t%d\t%d\t%.1f\t%.1f\t%.0f\n", c.Remote, host, c.Local.Port(), float64(c.Sent)/1e6,
-			float64(c.Received)/1e6, c.Resent, c.Needless, c.OutOf, c.RTT, c.LeastRTT, c.Delivered)
+		fmt.Fprintf(t, "%v\t%s\t%d\t%s\t%.1f\t%.1f\t%.0f\t%d\t%d\t%d\t%.1f\t%.1f\t%.0f\n", c.Remote, host, c.Local.Port(), c.State, float64(c.Sent)/1e6,
+			float64(c.Received)/1e6, float64(c.Waiting)/1e3, c.Resent, c.Needless, c.OutOf, c.RTT, c.LeastRTT, c.Delivered)
 	}
 	if err := t.Flush(); err != nil {
 		return err

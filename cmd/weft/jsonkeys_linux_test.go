@@ -26,7 +26,6 @@ import (
 	"weft/internal/daemon"
 	"weft/internal/dataplane"
 	"weft/internal/hostprog"
-	"weft/internal/kernel"
 	"weft/internal/pacing"
 	"weft/internal/prober"
 	"weft/internal/switchd"
@@ -50,8 +49,8 @@ var printed = map[string][]any{
 	"benchthroughputsweep_linux.go": {[]throughput.Cell{}},
 	"benchunits.go":                 {[]unitsResult{}},
 	"bench.go":                      {[]reorder.Result{}},
-	"blame.go":                      {[]daemon.BlameStatus{}},
-	"conns.go":                      {[]kernel.Connection{}},
+	"blame.go":                      {blameJSON{}},
+	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},

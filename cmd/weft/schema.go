@@ -31,8 +31,9 @@ func newSchemaCmd() *cobra.Command {
 		Use:   "schema [name]",
 		Short: "Print the JSON Schema of what a command prints with --json",
 		Long: `Schema prints the JSON Schema (draft 2020-12) of what a command prints with --json;
-without a name, the names that there are. An object of weft status has a version: it
-rises when a key goes or comes to mean something else. New keys do not raise it.`,
+without a name, the names that there are. The objects of weft status, weft blame and
+weft conns have a version: it rises when a key goes or comes to mean something else. New keys
+do not raise it.`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {

@@ -152,8 +152,13 @@ func schemaName(file string) string {
 	return map[string]string{"statusrun": "status", "lab": "lab-status", "sim": "sim", "bench": "bench-reorder", "demoresult": "demo", "pathsgraph": "paths-graph", "pathslive": "paths-live", "plangraph": "plan-graph"}[name]
 }
 
-// versions are those of the objects that have one, by the name of the schema.
-var versions = map[string]int{"status": daemon.StatusVersion + switchd.StatusVersion}
+// versions are those of the objects that have one.
+var versions = map[reflect.Type]int{
+	reflect.TypeFor[daemon.Status]():  daemon.StatusVersion,
+	reflect.TypeFor[switchd.Status](): switchd.StatusVersion,
+	reflect.TypeFor[blameJSON]():      blameVersion,
+	reflect.TypeFor[connsJSON]():      connsVersion,
+}
 
 // There is a schema of all that is printed as JSON, and it is that of the Go types.
 func TestSchemas(t *testing.T) {
@@ -176,7 +181,7 @@ func TestSchemas(t *testing.T) {
 		}
 		got, err := os.ReadFile(path)
 		if err != nil || !bytes.Equal(got, b.Bytes()) {
-			t.Errorf("%s is not that of the Go types (%v): go test ./cmd/weft -run TestSchemas -schemas writes it anew. If a key is gone or means something else, raise StatusVersion", path, err)
+			t.Errorf("%s is not that of the Go types (%v): go test ./cmd/weft -run TestSchemas -schemas writes it anew. If a key is gone or means something else, raise its version", path, err)
 		}
 	}
 	slices.Sort(want)
@@ -242,10 +247,10 @@ func TestSchemas_validateWhatIsPrinted(t *testing.T) {
 					}
 					o[key] = was
 				}
-				if ok && reflect.TypeOf(v) == reflect.TypeFor[daemon.Status]() {
+				if _, has := versions[reflect.TypeOf(v)]; ok && has {
 					delete(o, "version")
 					if err := valid.Validate(instance); err == nil {
-						t.Error("a status without a version is valid")
+						t.Errorf("%s: without a version it is valid", file)
 					}
 				}
 			}

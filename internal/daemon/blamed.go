@@ -17,12 +17,13 @@ import (
 type BlameStatus struct {
 	// Places are their names: "a0.2-c1.1", "c1.1" or "h3.1.3". It is several where no path
 	// tells them apart: the fault is at one of them.
-	// Places are their names: "a0.2-c1.1", "c1.1" or "h3.1.3". It is several where no path
-	// tells them apart: the fault is at one of them.
 	Places []string `json:"places"`
-	Kinds  []string `json:"kinds"`          // what each of Places is: "link", "switch" or "host"
-	Why    string   `json:"why,omitempty"`  // the evidence for which it is out of use
-	Held   bool     `json:"held,omitempty"` // it stays in use for all that, as too few others are left
+	Kinds  []string `json:"kinds"` // what each of Places is: "link", "switch" or "host"
+	// Family is whose packets alone speak against it, "ipv4" or "ipv6", where the host has the
+	// paths of both. It is left out if both do, and of a host with one family.
+	Family string `json:"family,omitempty"`
+	Why    string `json:"why,omitempty"`  // the evidence for which it is out of use
+	Held   bool   `json:"held,omitempty"` // it stays in use for all that, as too few others are left
 	// Says are the hosts on whose word alone Why rests: at most 8. Then only packets to them
 	// avoid the place.
 	Says []string `json:"says,omitempty"`
@@ -46,15 +47,15 @@ type HurtStatus struct {
 // maxEvidence bounds the paths whose evidence one status looks at.
 const maxEvidence = 1 << 14
 
-// blamed says what hurts the packets of the host self in t: links that are suspected by what
-// probes say now, and what has lost packets lately.
-func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, suspects []liveness.Suspect) []BlameStatus {
+// blamed says what hurts the packets of one family of the host self in t: links that are
+// suspected by what probes say now, and what has lost packets lately. It looks at n paths.
+func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, suspects []liveness.Suspect, n int) []BlameStatus {
 	list := suspected(t, suspects)
 	node, ok := t.ByAddr(self)
 	if !ok {
 		return list
 	}
-	for _, v := range blame.Losses(blame.Evidence(t, node, thinned(paths, maxEvidence))) {
+	for _, v := range blame.Losses(blame.Evidence(t, node, thinned(paths, n))) {
 		b := BlameStatus{Loss: v.Loss, Lost: int(math.Round(v.Lost)), Paths: v.Paths, Confidence: v.Confidence}
 		for _, p := range v.Places {
 			b.Places, b.Kinds = append(b.Places, p.Name(t)), append(b.Kinds, p.Kind.String())
@@ -74,8 +75,13 @@ func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 		}
 		list = append(list, b)
 	}
-	slices.SortStableFunc(list, func(a, b BlameStatus) int { return cmp.Compare(b.Lost, a.Lost) })
+	sortBlamed(list)
 	return list
+}
+
+// sortBlamed puts that first which has lost most.
+func sortBlamed(list []BlameStatus) {
+	slices.SortStableFunc(list, func(a, b BlameStatus) int { return cmp.Compare(b.Lost, a.Lost) })
 }
 
 // maxSays bounds BlameStatus.Says.

@@ -69,7 +69,7 @@ func TestBlamed_merges(t *testing.T) {
 		{Link: link("a3.2-c1.1"), Path: -1, Why: "many probes not answered", Held: true},
 		{Link: link("e0.0-a0.3"), Path: -1, Why: "probes not answered"},
 		{Link: link("e0.0-a0.2"), Path: 2, Why: "as one destination says"},
-	})
+	}, maxEvidence)
 	if len(got) != 3 || got[0].Places[0] != "a3.2-c1.1" || got[0].Lost < 150 || !got[0].Held || got[0].Why == "" || len(got[0].Hurt) != 2 ||
 		got[1].Places[0] != "e0.0-a0.3" || got[1].Loss != 0 || got[1].Held {
 		t.Errorf("%+v", got)
@@ -100,7 +100,7 @@ func blamedAt(t *testing.T, change func(paths []liveness.PathHealth), suspects .
 	for i := range suspects {
 		suspects[i].Link, suspects[i].Dst = link.ID, dst
 	}
-	by := blamed(top, self, paths, suspects)
+	by := blamed(top, self, paths, suspects, maxEvidence)
 	var list []PathStatus
 	for _, p := range paths {
 		list = append(list, PathStatus{To: top.HostName(p.Dst), State: string(p.State), Why: p.Why, Loss: p.Loss})

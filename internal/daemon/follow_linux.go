@@ -18,7 +18,8 @@ type hostFollower struct {
 	updates *listen.Listener
 	probes  map[string]*prober.Prober // by encapsulation; in parallel, so that the next is known to work
 	used    string                    // of these, the one in use
-	seen    observer                  // what the dataplane sees of packets; nil: nothing
+	paths   *lookout.PathLog
+	seen    observer // what the dataplane sees of packets; nil: nothing
 	tell    func(news)
 	started time.Time
 }
@@ -26,7 +27,7 @@ type hostFollower struct {
 // follow starts to follow, with t as the baseline. It calls tell with all news. Before it
 // returns, it has told what is known at the beginning.
 func follow(c *Config, at place, t *topology.Topology, r receiver, tell func(news)) (_ follower, err error) {
-	f := &hostFollower{started: time.Now(), used: c.encapsulation(), seen: observerOf(r), tell: tell, probes: make(map[string]*prober.Prober)}
+	f := &hostFollower{started: time.Now(), used: c.encapsulation(), seen: observerOf(r), tell: tell, paths: lookout.NewPathLog(at.log), probes: make(map[string]*prober.Prober)}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, f.Close())
@@ -63,7 +64,7 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology) error {
 	p := prober.Config{
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: at.address, Topology: t,
 		Carrier: c.carrier(), Gateway: at.uplink.Gateway, Beside: len(c.carried()) > 1, Idle: by != f.used,
-		MTU: at.mtu, Require: c.Require, Journal: lookout.NewPathJournal(at.log), Awake: len(c.Datagrams) > 0,
+		MTU: at.mtu, Require: c.Require, Journal: f.paths.Journal(by), Awake: len(c.Datagrams) > 0,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{by, t, c}) },
 	}

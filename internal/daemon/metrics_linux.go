@@ -52,6 +52,16 @@ func (s *Status) write(w metrics.Writer) {
 		if u, ok := f.Updates.(listen.Status); ok {
 			w.Updates(metrics.Updates{Received: u.Received, Rejected: u.Rejected, Heard: u.Heard, Switches: u.Switches, Held: u.Held})
 		}
+		if f.Probes != nil { // else nobody knows of losses
+			all := make([]metrics.Blamed, len(f.Blamed))
+			for i, b := range f.Blamed {
+				all[i] = metrics.Blamed{Places: b.Places, Kinds: b.Kinds, Family: b.Family, Loss: b.Loss}
+			}
+			w.Blame(all)
+		}
+	}
+	if s.LateCut != nil {
+		w.LateCut(s.LateCut.Active)
 	}
 	w.Host(h)
 	var sent []metrics.Sent

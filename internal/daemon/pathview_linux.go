@@ -87,17 +87,33 @@ func (b basis) view() *pathView {
 	for _, l := range t.Down() {
 		v.down = append(v.down, t.LinkName(l))
 	}
+	var paths6 []liveness.PathHealth
+	if b.six != nil {
+		paths6 = b.six.Paths()
+	}
 	if b.used != nil {
 		self := b.used.Self()
 		v.paths = b.used.Paths()
-		v.blamed = blamed(t, self, v.paths, b.used.Suspects())
+		v.blamed = b.blamed(v.paths, paths6)
 		v.faulty = faulty(t, self, v.paths, v.blamed)
 		v.reach = b.reach(self, v.paths)
 	}
-	if b.six != nil {
-		v.paths = append(v.paths, b.six.Paths()...)
-	}
+	v.paths = append(v.paths, paths6...)
 	return v
+}
+
+// blamed says what hurts packets by the paths of both families. It looks at maxEvidence paths.
+func (b basis) blamed(paths, paths6 []liveness.PathHealth) []BlameStatus {
+	n, n6 := maxEvidence, maxEvidence
+	if len(paths6) == 0 || b.topology6 == nil {
+		return blamed(b.topology, b.used.Self(), paths, b.used.Suspects(), n)
+	}
+	if all := len(paths) + len(paths6); all > maxEvidence {
+		n = maxEvidence * len(paths) / all
+		n6 = maxEvidence - n
+	}
+	return blamedBoth(blamed(b.topology, b.used.Self(), paths, b.used.Suspects(), n),
+		blamed(b.topology6, b.six.Self(), paths6, b.six.Suspects(), n6))
 }
 
 // avoided names the paths that one host alone is not sent to by.

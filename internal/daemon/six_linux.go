@@ -60,7 +60,7 @@ func (f *hostFollower) probe6(c *Config, at place) error {
 		observe = f.seen.observe6
 	}
 	opened, err := prober.Open(prober.Config{
-		Journal:   lookout.NewPathJournal(at.log),
+		Journal:   f.paths.Journal(byIPv6),
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: c.address6(), Topology: c.six(),
 		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require, Observe: observe,
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),

@@ -88,7 +88,7 @@ func uplinkOf(t *topology.Topology, self topology.NodeID) topology.LinkID {
 // adopt has all go by what the lanes know by now.
 func (e *Egress) adopt() {
 	var table *luopan.Table
-	e.timed = false
+	e.timed = e.conns != nil
 	for _, l := range e.lanes {
 		e.timed = e.timed || l.aware != nil || l.unit.Cuts()
 		if l.informed != nil {

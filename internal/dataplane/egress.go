@@ -41,6 +41,7 @@ type Egress struct {
 	stats EgressStats
 	past  map[pathKey]*PathStats // counts of fabrics and policies gone by
 
+	conns    *connPaths // nil if nobody asks for it
 	heeding  []*heeding // of the lanes whose policy heeds
 	sampler  *sampler   // nil in a tunnel, and of a Gateway
 	flights  *flights   // has a lock of its own

@@ -5,6 +5,9 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+
+	"weft/flowcell"
+	"weft/resequencer"
 )
 
 // EgressStats counts packets on their way out.
@@ -54,6 +57,14 @@ type PathStats struct {
 	Path    int        `json:"path"`   // of the Underlay; 0 without one
 	Packets uint64     `json:"packets"`
 	Bytes   uint64     `json:"bytes"`
+}
+
+// FlowOrder returns what became of the segments of an incoming flow; ok is false if it is not
+// remembered.
+func (in *Ingress[P]) FlowOrder(flow flowcell.FiveTuple) (s resequencer.FlowStats, ok bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.reseq.FlowStats(&flow)
 }
 
 // Stats returns the counters.

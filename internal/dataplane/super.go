@@ -32,7 +32,7 @@ func (s *superOutlet) whole(o *Outgoing) bool {
 
 func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {
 	if o.whole {
-		s.addWhole(o)
+		s.addWhole(o, now)
 		return true
 	}
 	buf, start, _, more := s.fill(o, now)
@@ -53,8 +53,9 @@ func (s *superOutlet) add(o *Outgoing, now time.Duration) bool {
 }
 
 // addWhole writes a super-segment as it is: one write. The payload is not copied.
-func (s *superOutlet) addWhole(o *Outgoing) {
+func (s *superOutlet) addWhole(o *Outgoing, now time.Duration) {
 	s.flush() // what came before stays before
+	s.e.conns.count(&o.pkt, nil, 1, uint64(o.size), now)
 	stats, d := &s.e.stats, &o.decision
 	n := o.pkt.Length - int(o.pkt.Payload)
 	o.vnet().Put((*[link.VnetHeaderLen]byte)(s.head[:]))

@@ -18,6 +18,7 @@ const Headroom = link.SuperHeadroom + encap.MaxOverhead
 func (e *Egress) wrap(buf []byte, o *Outgoing, now time.Duration) []byte {
 	inner, d := buf[encap.MaxOverhead:], &o.decision
 	if d.via == nil {
+		e.conns.count(&o.pkt, nil, 1, uint64(len(inner)), now)
 		return inner
 	}
 	switch {
@@ -27,6 +28,7 @@ func (e *Egress) wrap(buf []byte, o *Outgoing, now time.Duration) []byte {
 		o.number().Stamp(inner)
 	}
 	if o.below() {
+		e.conns.count(&o.pkt, nil, 1, uint64(len(inner)), now)
 		e.stats.Encapsulated++
 		return inner
 	}
@@ -39,6 +41,7 @@ func (e *Egress) wrap(buf []byte, o *Outgoing, now time.Duration) []byte {
 	e.stats.Encapsulated++
 	d.via.packets++
 	d.via.bytes += uint64(len(out))
+	e.conns.count(&o.pkt, d.via, 1, uint64(len(out)), now)
 	return out
 }
 

@@ -65,6 +65,11 @@ func (l *Limiter) Due(now time.Duration) (all []Count) {
 	return all
 }
 
+// Suppresses reports whether Due has something to tell, now or later.
+func (l *Limiter) Suppresses() bool {
+	return l.other.suppressed > 0 || slices.ContainsFunc(l.names, func(b budget) bool { return b.suppressed > 0 })
+}
+
 func (l *Limiter) of(name Name) *budget {
 	i := slices.IndexFunc(l.names, func(b budget) bool { return b.name == name })
 	switch {

@@ -2,6 +2,7 @@ package event
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -41,7 +42,13 @@ func TestLimiter_asATokenBucket(t *testing.T) {
 				buckets[name] = b
 			}
 			want := b.take(now)
+			if want {
+				b.suppressed = 0
+			}
 			got, suppressed := l.Allow(name, now)
+			if held := slices.ContainsFunc(slices.Collect(maps.Values(buckets)), func(b *bucket) bool { return b.suppressed > 0 }); l.Suppresses() != held {
+				t.Fatalf("seed %d, step %d: something is suppressed: %v, want %v", seed, step, l.Suppresses(), held)
+			}
 			if got != want {
 				t.Fatalf("seed %d, step %d: told %v, want %v", seed, step, got, want)
 			}

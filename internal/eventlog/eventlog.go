@@ -18,23 +18,30 @@ const Key = "event"
 // Log writes events, no more of each name than event.Limiter allows. Its methods are safe for
 // concurrent use. A nil *Log writes nothing.
 type Log struct {
-	to  *slog.Logger
-	now func() time.Duration
+	to      *slog.Logger
+	now     func() time.Duration
+	machine bool // now is the machine's
+
+	flushing sync.Mutex // held while what was suppressed is told; taken before mu
 
 	mu      sync.Mutex
 	limiter event.Limiter
+	timer   *time.Timer // expires when something suppressed may have to be told; nil: nothing has
+	closed  bool
 }
 
-// New returns a Log; nil if to is nil. now is the time to live in; nil: the machine's.
+// New returns a Log; nil if to is nil. now is the time to live in, and whoever gives it calls
+// Flush; nil: the machine's, and nobody needs to.
 func New(to *slog.Logger, now func() time.Duration) *Log {
 	if to == nil {
 		return nil
 	}
+	l := &Log{to: to, now: now}
 	if now == nil {
 		start := time.Now()
-		now = func() time.Duration { return time.Since(start) }
+		l.now, l.machine = func() time.Duration { return time.Since(start) }, true
 	}
-	return &Log{to: to, now: now}
+	return l
 }
 
 // Say writes an event: its message for people, then its attributes, name and value in turns.
@@ -44,6 +51,9 @@ func (l *Log) Say(level slog.Level, name event.Name, message string, attributes 
 	}
 	l.mu.Lock()
 	ok, suppressed := l.limiter.Allow(name, l.now())
+	if !ok {
+		l.await()
+	}
 	l.mu.Unlock()
 	if !ok {
 		return
@@ -74,13 +84,55 @@ func (l *Log) Warnf(name event.Name, format string, args ...any) {
 	l.Warn(name, fmt.Sprintf(format, args...))
 }
 
-// Flush tells what was suppressed, if it is some time ago. Call it now and then.
+// await starts the timer, if it does not run. The lock is held.
+func (l *Log) await() {
+	if l.machine && !l.closed && l.timer == nil {
+		l.timer = time.AfterFunc(event.TellAfter, l.expired)
+	}
+}
+
+func (l *Log) expired() {
+	l.flush(0)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.timer = nil; l.limiter.Suppresses() {
+		l.await()
+	}
+}
+
+// Flush tells what was suppressed, if it is some time ago. Call it now and then if the Log has a
+// time of its own.
 func (l *Log) Flush() {
+	if l != nil {
+		l.flush(0)
+	}
+}
+
+// Close tells what was suppressed, at once. What comes later is still written, but of what is
+// suppressed then nothing is told.
+func (l *Log) Close() {
 	if l == nil {
 		return
 	}
+	l.flush(event.TellAfter)
+	l.flushing.Lock() // waits for the timer's
+	defer l.flushing.Unlock()
 	l.mu.Lock()
-	due := l.limiter.Due(l.now())
+	defer l.mu.Unlock()
+	if l.closed = true; l.timer != nil {
+		l.timer.Stop()
+	}
+}
+
+// flush tells what is to be told some time ahead.
+func (l *Log) flush(ahead time.Duration) {
+	l.flushing.Lock()
+	defer l.flushing.Unlock()
+	l.mu.Lock()
+	var due []event.Count
+	if !l.closed {
+		due = l.limiter.Due(l.now() + ahead)
+	}
 	l.mu.Unlock()
 	for _, c := range due {
 		l.to.Warn(fmt.Sprintf("%d events of the name %s were not told", c.N, c.Name), "of", string(c.Name), "count", c.N, Key, string(event.Suppressed))

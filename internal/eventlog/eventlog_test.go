@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"weft/internal/event"
@@ -79,6 +80,63 @@ func TestLog_suppressed(t *testing.T) {
 	if New(nil, nil) != nil {
 		t.Error("a log to nobody is one")
 	}
+}
+
+// In the machine's time nobody needs to call Flush: what was suppressed is told in the end, once,
+// and at once by Close. After Close a timer tells nothing.
+func TestLog_tellsBySelf(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b bytes.Buffer
+		mu := new(sync.Mutex) // of b
+		l := New(slog.New(&text{w: &b, mu: mu}), nil)
+		says := func() string {
+			synctest.Wait()
+			mu.Lock()
+			defer mu.Unlock()
+			return b.String()
+		}
+		storm := func() {
+			mu.Lock()
+			b.Reset()
+			mu.Unlock()
+			for range event.Burst + 7 {
+				l.Warn(event.Trouble, "trouble: why")
+			}
+		}
+		told := func(want string) {
+			t.Helper()
+			if got := strings.ReplaceAll(says(), "trouble: why\n", ""); got != want {
+				t.Errorf("told: %s, want %s", got, want)
+			}
+		}
+		storm()
+		time.Sleep(event.TellAfter - 1)
+		told("")
+		time.Sleep(event.TellAfter) // for one that comes later: the timer goes on
+		told("7 events of the name trouble were not told\n")
+		time.Sleep(time.Minute)
+		told("7 events of the name trouble were not told\n")
+
+		storm()
+		time.Sleep(event.TellAfter / 2)
+		for range event.Burst {
+			l.Warn(event.Trouble, "trouble: why")
+		}
+		time.Sleep(time.Minute)
+		if n := strings.Count(says(), "were not told"); n != 1 {
+			t.Errorf("told %d times", n)
+		}
+
+		time.Sleep(time.Minute)
+		storm()
+		l.Close()
+		told("7 events of the name trouble were not told\n")
+		storm()
+		time.Sleep(time.Minute)
+		told("")
+		l.Close()
+		told("")
+	})
 }
 
 func TestOptions_check(t *testing.T) {

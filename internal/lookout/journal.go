@@ -1,11 +1,7 @@
 package lookout
 
 import (
-	"cmp"
 	"log/slog"
-	"maps"
-	"net/netip"
-	"slices"
 	"sync"
 
 	"weft/internal/event"
@@ -19,22 +15,14 @@ import (
 type Journal struct {
 	log     *eventlog.Log
 	carrier string
-	longest int  // inner packet, in bytes
-	paths   bool // it tells of paths alone
+	longest int      // inner packet, in bytes
+	shared  *PathLog // with the Journals of other carriers
+	paths   bool     // it tells of paths alone
 
 	mu       sync.Mutex
 	topology *topology.Topology // that switches, or whoever else calls SetTopology, told of
 	carriage *liveness.Carriage
-	suspects map[suspect]string // why
-	untold   string             // why the device does not know the paths in use
-}
-
-// suspect is what a host has found out to be bad: a link, or one path to a destination.
-type suspect struct {
-	link topology.LinkID
-	dst  netip.Addr
-	path int
-	held bool // in use all the same
+	untold   string // why the device does not know the paths in use
 }
 
 // maxLogged is the most links that are named for one change.
@@ -46,12 +34,17 @@ func NewJournal(log *slog.Logger, t *topology.Topology, carrier string, longest 
 	if log == nil {
 		return nil
 	}
-	return &Journal{log: eventlog.New(log, nil), carrier: carrier, longest: longest, topology: t}
+	to := eventlog.New(log, nil)
+	return &Journal{log: to, carrier: carrier, longest: longest, topology: t, shared: NewPathLog(to)}
 }
 
-// NewPathJournal returns one that tells of links and paths alone, for a daemon that tells of
-// racks itself.
-func NewPathJournal(log *eventlog.Log) *Journal { return &Journal{log: log, paths: true} }
+// Beside returns one for another carrier of the same host, which sees the fabric as t; nil if j is.
+func (j *Journal) Beside(t *topology.Topology, carrier string, longest int) *Journal {
+	if j == nil {
+		return nil
+	}
+	return &Journal{log: j.log, carrier: carrier, longest: longest, topology: t, shared: j.shared}
+}
 
 // Told takes the topology that the host was given.
 func (j *Journal) Told(t *topology.Topology) {
@@ -64,7 +57,8 @@ func (j *Journal) Told(t *topology.Topology) {
 	j.topology = t
 	if !SayLinks(j.log, was, t) {
 		j.log.Info(event.Topology, "another fabric", "topology", t.String())
-		j.suspects, j.carriage = nil, nil
+		j.shared.forget(j.carrier)
+		j.carriage = nil
 	}
 }
 
@@ -75,70 +69,13 @@ func (j *Journal) Found(t *topology.Topology, suspects []liveness.Suspect, c *li
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	j.suspected(t, suspects)
+	j.shared.found(j.carrier, t, suspects)
 	if c != j.carriage && c != nil && !j.paths {
 		for _, change := range c.Changes(j.carriage) {
 			SayRacks(j.log, &change, t, j.carrier, j.longest)
 		}
 		j.carriage = c
 	}
-}
-
-// suspected tells which links and paths are avoided from now on, and which are no more.
-func (j *Journal) suspected(t *topology.Topology, suspects []liveness.Suspect) {
-	now, logged := make(map[suspect]string, len(suspects)), 0
-	for _, s := range suspects {
-		k := suspect{s.Link, s.Dst, s.Path, s.Held}
-		now[k] = s.Why
-		if _, known := j.suspects[k]; known {
-			continue
-		}
-		if logged++; logged > maxLogged {
-			continue
-		}
-		what := "link avoided"
-		switch {
-		case s.Held:
-			what = "link suspected, but too few others are left"
-		case s.Path >= 0:
-			what = "path avoided"
-		}
-		j.log.Warn(event.PathDown, what, append(k.attributes(t), "why", s.Why)...)
-	}
-	if logged > maxLogged {
-		j.log.Warn(event.PathDown, "more links avoided", "count", logged-maxLogged)
-	}
-	logged = 0
-	for _, k := range slices.SortedFunc(maps.Keys(j.suspects), suspect.compare) {
-		if _, still := now[k]; still || now[suspect{k.link, k.dst, k.path, !k.held}] != "" {
-			continue
-		}
-		if logged++; logged > maxLogged {
-			continue
-		}
-		what := "link used again"
-		if k.path >= 0 {
-			what = "path used again"
-		}
-		j.log.Info(event.PathUp, what, k.attributes(t)...)
-	}
-	if logged > maxLogged {
-		j.log.Info(event.PathUp, "more links used again", "count", logged-maxLogged)
-	}
-	j.suspects = now
-}
-
-func (s suspect) compare(o suspect) int {
-	return cmp.Or(cmp.Compare(s.link, o.link), s.dst.Compare(o.dst), cmp.Compare(s.path, o.path))
-}
-
-// attributes name a suspect.
-func (s suspect) attributes(t *topology.Topology) []any {
-	a := []any{"link", t.LinkName(s.link)}
-	if s.path >= 0 {
-		a = append(a, "to", t.HostName(s.dst), "path", s.path)
-	}
-	return a
 }
 
 // Device takes what a device that chooses paths has said to the paths in use.
@@ -173,5 +110,19 @@ func (j *Journal) Flush() {
 func (j *Journal) Failed(err error) {
 	if j != nil {
 		j.log.Say(slog.LevelError, event.Device, "device failed, all connections end", "why", err)
+	}
+}
+
+// ended takes that nobody finds out anything by the carrier any more.
+func (j *Journal) ended() {
+	if j != nil {
+		j.shared.forget(j.carrier)
+	}
+}
+
+// Close tells what was suppressed. It ends the log of all who have it from Beside, too.
+func (j *Journal) Close() {
+	if j != nil {
+		j.log.Close()
 	}
 }

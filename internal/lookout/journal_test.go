@@ -16,7 +16,7 @@ func TestLookout_flushesItsJournal(t *testing.T) {
 	var c dataplanetest.HandClock
 	var b bytes.Buffer
 	config := mute(&c)
-	config.Journal = &Journal{log: eventlog.New(slog.New(slog.NewTextHandler(&b, nil)), c.Now)}
+	config.Journal = NewPathLog(eventlog.New(slog.New(slog.NewTextHandler(&b, nil)), c.Now)).Journal("ipip")
 	start(t, config)
 	for range event.Burst + 7 {
 		config.Journal.log.Warn(event.Device, "trouble")

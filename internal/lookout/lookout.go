@@ -285,5 +285,6 @@ func (l *Lookout) Close() {
 	l.alarm.Set(clock.Never)
 	l.mu.Unlock()
 	l.telling.Lock() // waits for Tell to end
+	l.config.Journal.ended()
 	l.telling.Unlock()
 }

@@ -73,6 +73,8 @@ func everything(ways, racks int) prometheus.Collector {
 		w.Order(Outcomes{"straight": 1})
 		w.QCN(Outcomes{"believed": 1}, 1)
 		w.Updates(Updates{Rejected: map[string]uint64{"forged": 1}})
+		w.Blame([]Blamed{{Places: []string{"a0.2-c1.1"}, Kinds: []string{"link"}, Loss: 0.02}})
+		w.LateCut(true)
 	})
 }
 
