@@ -36,7 +36,7 @@ so it works without a weft host; with one it names the hosts at the other end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if top < 1 {
-				return fmt.Errorf("--top %d: must be 1 or more", top)
+				return usagef("--top %d: must be 1 or more", top)
 			}
 			all, err := kernel.Connections()
 			if err != nil {
