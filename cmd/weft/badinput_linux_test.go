@@ -223,7 +223,7 @@ func TestExit_withoutPrivileges(t *testing.T) {
 			if code != exitcode.Absent || !strings.Contains(message, "no CAP_") || !strings.Contains(message, "root") {
 				return fmt.Errorf("exit status %d: %s", code, message)
 			}
-			if f := faults("weft "+args+": "+message); len(f) > 0 {
+			if f := faults("weft " + args + ": " + message); len(f) > 0 {
 				return errors.New(strings.Join(f, "; ") + ": " + message)
 			}
 			return nil

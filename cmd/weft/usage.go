@@ -129,7 +129,7 @@ func argsError(cmd *cobra.Command, check cobra.PositionalArgs, args []string) er
 	for range 3 {
 		more = append(more, "x")
 		if check(cmd, more) == nil {
-			return usagef("%s: %s is missing; write %s", cmd.CommandPath(), missingArg(cmd, len(args)), cmd.UseLine())
+			return usagef("%s: %s is missing; write %s", cmd.CommandPath(), missingArg(cmd, len(args)), useOf(cmd))
 		}
 	}
 	if cmd.HasAvailableSubCommands() {
@@ -137,7 +137,7 @@ func argsError(cmd *cobra.Command, check cobra.PositionalArgs, args []string) er
 	}
 	for n := len(args) - 1; n >= 0; n-- {
 		if check(cmd, args[:n]) == nil && n > 0 {
-			return usagef("%s: argument %q is one too many; write %s", cmd.CommandPath(), args[n], cmd.UseLine())
+			return usagef("%s: argument %q is one too many; write %s", cmd.CommandPath(), args[n], useOf(cmd))
 		}
 	}
 	return usagef("%s: takes no argument such as %q; remove it, or write what it is a value of as --FLAG=VALUE", cmd.CommandPath(), args[0])
@@ -266,3 +266,6 @@ func rootError(root *cobra.Command, err error) error {
 	}
 	return err
 }
+
+// useOf is how a command is written.
+func useOf(cmd *cobra.Command) string { return strings.TrimSuffix(cmd.UseLine(), " [flags]") }
