@@ -51,7 +51,7 @@ const archiveEnds = ".tar.gz"
 
 // run writes the archive.
 func (f bugreportFlags) run(cmd *cobra.Command) (err error) {
-	now := time.Now()
+	now := time.Now().Truncate(time.Second)
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"

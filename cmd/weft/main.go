@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -33,7 +34,7 @@ func run() int {
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
 		fmt.Fprintln(os.Stderr, "weft: interrupted")
 	default:
-		fmt.Fprintln(os.Stderr, "weft:", shortage.Explain(err))
+		fmt.Fprintln(os.Stderr, "weft: "+strings.TrimPrefix(strings.TrimPrefix(shortage.Explain(err).Error(), "weft: "), "weft "))
 	}
 	return exitcode.Of(err)
 }
