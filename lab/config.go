@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"weft/fabric"
+	"weft/internal/exitcode"
 	"weft/internal/kernel"
 	"weft/topology"
 	"weft/topology/graph"
@@ -82,13 +83,18 @@ var labName = regexp.MustCompile(`^[a-z0-9]{1,12}$`)
 // with no dash in it, the prefix weft-NAME- is a lab's own.
 func checkLabName(name string) error {
 	if !labName.MatchString(name) {
-		return fmt.Errorf("lab name %q: must be 1 to 12 of the letters a to z and digits", name)
+		return exitcode.AsUsage(fmt.Errorf("lab name %q: must be 1 to 12 of the letters a to z and digits", name))
 	}
 	return nil
 }
 
 // complete returns the configuration with its defaults filled in.
 func (c Config) complete() (Config, error) {
+	c, err := c.completed()
+	return c, exitcode.AsUsage(err)
+}
+
+func (c Config) completed() (Config, error) {
 	if c.Name == "" {
 		c.Name = DefaultName
 	}
@@ -169,11 +175,11 @@ const (
 func (c Config) check() error {
 	switch {
 	case c.MTU < kernel.MinMTU || c.MTU > maxMTU:
-		return fmt.Errorf("lab %s: MTU %d is not within %d to %d", c.Name, c.MTU, kernel.MinMTU, maxMTU)
+		return fmt.Errorf("lab %s: MTU %d must be from %d to %d", c.Name, c.MTU, kernel.MinMTU, maxMTU)
 	case c.SRv6 && c.MTU < kernel.MinMTU6:
 		return fmt.Errorf("lab %s: MTU %d is too small for IPv6, which carries labels: must be %d or more", c.Name, c.MTU, kernel.MinMTU6)
 	case c.GSOMaxBytes != 0 && (c.GSOMaxBytes < minGSO || c.GSOMaxBytes > maxGSO):
-		return fmt.Errorf("lab %s: largest super-segment of %d bytes is not within %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
+		return fmt.Errorf("lab %s: largest super-segment of %d bytes must be from %d to %d", c.Name, c.GSOMaxBytes, minGSO, maxGSO)
 	}
 	if err := c.checkRate(); err != nil {
 		return err
@@ -199,7 +205,7 @@ func (c Config) checkRate() error {
 	case c.Unlimited:
 		return nil
 	case !(c.RateMbit >= minRateMbit && c.RateMbit <= maxRateMbit):
-		return fmt.Errorf("lab %s: rate %g Mbit/s is not within %g to %d", c.Name, c.RateMbit, minRateMbit, maxRateMbit)
+		return fmt.Errorf("lab %s: rate %g Mbit/s must be from %g to %d", c.Name, c.RateMbit, minRateMbit, maxRateMbit)
 	case c.BurstBytes < frame || c.BurstBytes > maxQueue:
 		return fmt.Errorf("lab %s: burst of %d bytes does not hold a packet of %d; raise it", c.Name, c.BurstBytes, frame)
 	case c.QueueBytes < frame || c.QueueBytes > maxQueue:
@@ -207,7 +213,7 @@ func (c Config) checkRate() error {
 	}
 	for l := range c.plant().Links() {
 		if mbit := c.linkRate(l.ID); mbit < minRateMbit || mbit > maxRateMbit {
-			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s is not within %g to %d", c.Name, c.plant().LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
+			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s must be from %g to %d", c.Name, c.plant().LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
 		}
 	}
 	return nil

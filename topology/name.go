@@ -93,7 +93,7 @@ func (t *Topology) Lookup(s string) (Node, error) {
 		if id, ok := t.ByAddr(addr); ok {
 			return t.Node(id), nil
 		}
-		return Node{}, fmt.Errorf("address %s: no node of %s has it", s, t.spec)
+		return Node{}, fmt.Errorf("address %s: no node of %s has it; the first host has %s", s, t.spec, t.Node(0).Addr)
 	}
 	if t.view != nil {
 		return Node{}, fmt.Errorf("node %q: not in %s; it has %s and %d racks and switches more", s, t.spec, t.nameOf(0), t.NumNodes()-1)

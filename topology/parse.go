@@ -164,7 +164,7 @@ func (f form) number(p param) (int, error) {
 	}
 	n, err := strconv.Atoi(p.value)
 	if err != nil {
-		return 0, p.errorf("%s=%s: not a whole number", p.key, p.value)
+		return 0, p.errorf("%s=%s: not a whole number; give one such as %s=4", p.key, p.value, p.key)
 	}
 	// The constructors take 0 for the default.
 	if optional && n == 0 {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"strings"
 	"time"
 
 	"weft/resequencer"
@@ -69,7 +70,7 @@ func (o *Options) Check() error {
 	}
 	for _, k := range o.Kinds {
 		if k != KindSeen && k != KindSilent {
-			return fmt.Errorf("--kinds: %q is unknown; known: %v", k, Kinds)
+			return fmt.Errorf("--kinds: %q is unknown; known: %s", k, strings.Join(Kinds, ", "))
 		}
 	}
 	for _, agents := range o.Agents {

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"weft/internal/exitcode"
 )
 
-var errNotLinux = errors.New("network namespaces exist on Linux only; run it there or in a virtual machine")
+var errNotLinux = exitcode.AsAbsent(errors.New("network namespaces exist on Linux only; run it there or in a virtual machine"))
 
 // Run returns an error: network namespaces are Linux's.
 func Run(context.Context, Options) ([]Result, error) { return nil, errNotLinux }

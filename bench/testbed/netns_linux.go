@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/exitcode"
 	"weft/lab"
 	"weft/stack"
 	"weft/topology"
@@ -34,7 +35,7 @@ func CanUseNamespaces() error {
 		return err
 	}
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
-		return errors.New("no /dev/net/tun: load the module (modprobe tun) or, in a container, pass the device in (--device /dev/net/tun)")
+		return exitcode.AsAbsent(errors.New("no /dev/net/tun: load the module (modprobe tun) or, in a container, pass the device in (--device /dev/net/tun)"))
 	}
 	return nil
 }

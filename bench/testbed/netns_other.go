@@ -5,9 +5,11 @@ package testbed
 import (
 	"context"
 	"errors"
+
+	"weft/internal/exitcode"
 )
 
-var errNotLinux = errors.New("network namespaces exist on Linux only")
+var errNotLinux = exitcode.AsAbsent(errors.New("network namespaces exist on Linux only; run it there or in a virtual machine"))
 
 // CanUseNamespaces returns an error: network namespaces are Linux's.
 func CanUseNamespaces() error { return errNotLinux }

@@ -88,26 +88,26 @@ const maxRounds = 1000
 // options checks the flags.
 func (o *benchResequencerOptions) options(flowsGiven bool) (r reorder.Options, err error) {
 	if r.Cases, err = reorder.SelectCases(o.cases); err != nil {
-		return r, fmt.Errorf("--cases: %w", err)
+		return r, usagef("--cases: %w", err)
 	}
 	if r.Impls, err = reorder.SelectImpls(o.impls); err != nil {
-		return r, fmt.Errorf("--impls: %w", err)
+		return r, usagef("--impls: %w", err)
 	}
 	if flowsGiven {
 		r.Flows = slices.Compact(slices.Sorted(slices.Values(o.flows)))
 		if len(r.Flows) == 0 || r.Flows[0] < 1 || slices.Max(r.Flows) > reorder.MaxFlows {
-			return r, fmt.Errorf("--flows=%s: must be numbers from 1 to %d", strings.Trim(fmt.Sprint(o.flows), "[]"), reorder.MaxFlows)
+			return r, usagef("--flows=%s: must be numbers from 1 to %d", strings.Trim(fmt.Sprint(o.flows), "[]"), reorder.MaxFlows)
 		}
 	}
 	r.Rounds = o.rounds
 	r.Packets = int(o.duration / reorder.Interval)
 	switch {
 	case o.rounds < 1 || o.rounds > maxRounds:
-		return r, fmt.Errorf("--rounds=%d: must be 1 to %d", o.rounds, maxRounds)
+		return r, usagef("--rounds=%d: must be 1 to %d", o.rounds, maxRounds)
 	case r.Packets < 1:
-		return r, fmt.Errorf("--duration=%v: must be %v or more, the time of a packet", o.duration, reorder.Interval)
+		return r, usagef("--duration=%v: must be %v or more, the time of a packet", o.duration, reorder.Interval)
 	case r.Packets > reorder.MaxPackets/o.rounds:
-		return r, fmt.Errorf("--duration=%v --rounds=%d: must be no more than %v together",
+		return r, usagef("--duration=%v --rounds=%d: must be no more than %v together",
 			o.duration, o.rounds, (reorder.MaxPackets * reorder.Interval).Truncate(time.Second))
 	}
 	return r, nil

@@ -89,23 +89,23 @@ Scenarios:
 // complete fills in what the flags say, and checks it.
 func (o *benchAsymmetryOptions) complete() (err error) {
 	if o.Scenarios, err = asymmetry.SelectScenarios(o.scenarios); err != nil {
-		return fmt.Errorf("--scenarios: %w", err)
+		return usagef("--scenarios: %w", err)
 	}
 	if len(o.policies) == 1 && o.policies[0] == "all" {
 		o.policies = policy.Names()
 	}
 	if o.Rows, err = testbed.Select(o.policies); err != nil {
-		return fmt.Errorf("--policies: %w", err)
+		return usagef("--policies: %w", err)
 	}
 	if o.Carrier, err = encap.ParseCarrier(o.encap); err != nil {
-		return fmt.Errorf("--encap: %w", err)
+		return usagef("--encap: %w", err)
 	}
 	o.Plain = !o.meter
 	switch o.fabric {
 	case "auto", "netns", "memory":
 		o.Memory = o.fabric == "memory"
 	default:
-		return fmt.Errorf("--fabric=%s: must be auto, netns or memory", o.fabric)
+		return usagef("--fabric=%s: must be auto, netns or memory", o.fabric)
 	}
 	o.Complete()
 	return o.Check()

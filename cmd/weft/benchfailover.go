@@ -112,10 +112,10 @@ const (
 // complete fills in what the other flags decide, and checks it.
 func (o *benchFailoverOptions) complete(cmd *cobra.Command) (err error) {
 	if o.figure12 && o.chaos != 0 {
-		return errors.New("--figure12 and --chaos: one at a time")
+		return usagef("--figure12 and --chaos exclude each other; give one of them")
 	}
 	if o.Topology, err = config.Topology(o.topology); err != nil {
-		return fmt.Errorf("--topology: %w", err)
+		return usagef("--topology: %w", err)
 	}
 	single := o.figure12 || o.chaos != 0
 	switch o.agents {
@@ -127,10 +127,10 @@ func (o *benchFailoverOptions) complete(cmd *cobra.Command) (err error) {
 	case "true", "false":
 		o.Agents = []bool{o.agents == "true"}
 	default:
-		return fmt.Errorf("--agents=%s: must be true, false or both", o.agents)
+		return usagef("--agents=%s: must be true, false or both", o.agents)
 	}
 	if len(o.Kinds) == 0 {
-		return fmt.Errorf("--kinds: name one of %s", strings.Join(failover.Kinds, ", "))
+		return usagef("--kinds: name one of %s", strings.Join(failover.Kinds, ", "))
 	}
 	if o.Outage == 0 {
 		o.Outage = defaultOutage
@@ -146,7 +146,7 @@ func (o *benchFailoverOptions) complete(cmd *cobra.Command) (err error) {
 		o.AgentProcess = []string{"/proc/self/exe", "bench", agentsCommand}
 	}
 	o.Complete()
-	return o.Options.Check()
+	return usage(o.Options.Check())
 }
 
 func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
@@ -161,7 +161,7 @@ func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
 	if o.trace != "" { // written as it happens: what is there is of use, also if the rest fails
 		f, err := os.Create(o.trace)
 		if err != nil {
-			return fmt.Errorf("--trace=%s: cannot write there: %w; name another file, or \"\" for none", o.trace, err)
+			return cannotWrite("trace", o.trace, err)
 		}
 		defer f.Close()
 		o.Trace = f

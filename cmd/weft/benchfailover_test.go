@@ -19,7 +19,7 @@ func TestBenchFailover_bad(t *testing.T) {
 	wantError(t, bench+"--topology ring", "--topology")
 	wantError(t, bench+"--outage 1ms", "--outage=1ms", "100ms")
 	wantError(t, bench+"--hello 0s", "--hello=0s")
-	wantError(t, bench+"--figure12 --chaos 1m", "one at a time")
+	wantError(t, bench+"--figure12 --chaos 1m", "exclude each other")
 	wantError(t, bench+"now", "now")
 	wantError(t, bench+"--topology fat-tree:k=4 --trace /nonexistent/t", "--trace=/nonexistent/t", "name another file")
 }

@@ -116,23 +116,23 @@ func (o *benchFCTOptions) complete() (err error) {
 		return err
 	}
 	if o.Options.Topology, err = config.Topology(o.demo.topology); err != nil {
-		return fmt.Errorf("--topology: %w", err)
+		return usagef("--topology: %w", err)
 	}
 	if len(o.rows) == 1 && o.rows[0] == "all" {
 		o.Rows = fct.Rows()
 	} else if o.Rows, err = fct.Select(o.rows); err != nil {
-		return fmt.Errorf("--rows: %w", err)
+		return usagef("--rows: %w", err)
 	}
 	for _, r := range o.Rows {
 		if n := o.lab(r.Balance); len(n) > maxLabName {
-			return fmt.Errorf("--name=%q: the lab of row %s would be %s, at most %d letters are possible; give a shorter name", o.name, r.Name, n, maxLabName)
+			return usagef("--name=%q: the lab of row %s would be %s, at most %d letters are possible; give a shorter name", o.name, r.Name, n, maxLabName)
 		}
 	}
 	o.Loads = nil
 	for _, s := range o.loads {
 		load, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return fmt.Errorf("--loads: %q is no number", s)
+			return usagef("--loads: %q is no number; write shares such as 0.5 with commas between", s)
 		}
 		o.Loads = append(o.Loads, load)
 	}
@@ -163,7 +163,7 @@ func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
 		return err
 	}
 	if err := o.Check(); err != nil {
-		return err
+		return usage(err)
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return err

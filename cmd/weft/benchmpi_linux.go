@@ -124,25 +124,25 @@ func (o *benchMPIOptions) check() (rows []mpiRow, err error) {
 		o.rows = mpiRowNames()
 	}
 	if rows, err = named.Select("row", mpiRows, func(r mpiRow) string { return r.name }, o.rows); err != nil {
-		return nil, fmt.Errorf("--rows: %w", err)
+		return nil, usagef("--rows: %w", err)
 	}
 	if o.shape, err = config.Topology(o.topology); err != nil {
-		return nil, fmt.Errorf("--topology: %w", err)
+		return nil, usagef("--topology: %w", err)
 	}
 	ranks := o.shape.NumHosts()
 	switch {
 	case !slices.Contains(mpi.Patterns, o.Pattern):
-		return nil, fmt.Errorf("--pattern=%q: unknown; known: %s", o.Pattern, strings.Join(mpi.Patterns, ", "))
+		return nil, usagef("--pattern=%q: unknown; known: %s", o.Pattern, strings.Join(mpi.Patterns, ", "))
 	case !(o.rate >= minRate && o.rate <= maxRate):
-		return nil, fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
+		return nil, usagef("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
 	case o.Bytes < 4*ranks || o.Bytes > 1<<30:
-		return nil, fmt.Errorf("--bytes=%d: must be from %d, four for each rank, to %d", o.Bytes, 4*ranks, 1<<30)
+		return nil, usagef("--bytes=%d: must be from %d, four for each rank, to %d", o.Bytes, 4*ranks, 1<<30)
 	case o.Pattern == "shift" && (o.By < 1 || o.By >= ranks):
-		return nil, fmt.Errorf("--by=%d: must be from 1 to %d", o.By, ranks-1)
+		return nil, usagef("--by=%d: must be from 1 to %d", o.By, ranks-1)
 	case o.Rounds < 1 || o.Rounds > maxRounds:
-		return nil, fmt.Errorf("--rounds=%d: must be 1 to %d", o.Rounds, maxRounds)
+		return nil, usagef("--rounds=%d: must be 1 to %d", o.Rounds, maxRounds)
 	case o.repeat < 1 || o.repeat > maxRounds:
-		return nil, fmt.Errorf("--repeat=%d: must be 1 to %d", o.repeat, maxRounds)
+		return nil, usagef("--repeat=%d: must be 1 to %d", o.repeat, maxRounds)
 	}
 	// Ten times what all bytes take over one link, and a minute to start. One round more connects.
 	perRound := float64(o.Bytes) * 8 * float64(ranks) / (o.rate * 1e6)

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +11,7 @@ func newBenchMPICmd() *cobra.Command {
 		Use:   "mpi",
 		Short: "How long OpenMPI's collectives take, by who spreads packets (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("bench mpi: needs the network namespaces of Linux; run it there or in a virtual machine")
+			return absentf("bench mpi: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},
 	}
 }

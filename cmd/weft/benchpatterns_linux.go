@@ -140,7 +140,7 @@ func (o *benchPatternsOptions) check() (rows []patternsRow, err error) {
 		o.rows = patternsRowNames()
 	}
 	if rows, err = named.Select("row", patternsRows, func(r patternsRow) string { return r.name }, o.rows); err != nil {
-		return nil, fmt.Errorf("--rows: %w", err)
+		return nil, usagef("--rows: %w", err)
 	}
 	all := thesis.Patterns()
 	if o.chosen = all; o.patterns != nil {
@@ -149,21 +149,21 @@ func (o *benchPatternsOptions) check() (rows []patternsRow, err error) {
 	for _, name := range o.patterns {
 		i := slices.IndexFunc(all, func(p thesis.Pattern) bool { return p.Name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("--patterns: %q: unknown; weft bench patterns --help lists them", name)
+			return nil, usagef("--patterns: %q: unknown; weft bench patterns --help lists them", name)
 		}
 		o.chosen = append(o.chosen, all[i])
 	}
 	switch {
 	case !(o.rate >= minRate && o.rate <= maxRate):
-		return nil, fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
+		return nil, usagef("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
 	case o.duration < minThroughputTime || o.duration > maxThroughputTime:
-		return nil, fmt.Errorf("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
+		return nil, usagef("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
 	case o.warmup < 0 || o.warmup > maxThroughputTime:
-		return nil, fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
+		return nil, usagef("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
 	case o.mappings < 1 || o.mappings > maxRounds:
-		return nil, fmt.Errorf("--mappings=%d: must be 1 to %d", o.mappings, maxRounds)
+		return nil, usagef("--mappings=%d: must be 1 to %d", o.mappings, maxRounds)
 	case o.probes < 1:
-		return nil, fmt.Errorf("--probes=%d: must be 1 or more", o.probes)
+		return nil, usagef("--probes=%d: must be 1 or more", o.probes)
 	}
 	o.shape, err = topology.Parse(patternsFabric)
 	return rows, err
@@ -179,7 +179,7 @@ func (o *benchPatternsOptions) run(ctx context.Context, w, notes io.Writer) (err
 	}
 	section, err := openSection(o.append)
 	if err != nil {
-		return fmt.Errorf("--append: %w", err)
+		return usagef("--append: %w", err)
 	}
 	file, err := newReportFile("report", o.report)
 	if err != nil {

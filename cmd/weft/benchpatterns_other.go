@@ -3,8 +3,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +11,7 @@ func newBenchPatternsCmd() *cobra.Command {
 		Use:   "patterns",
 		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, flow classifier, weft host (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("bench patterns: needs the network namespaces of Linux; run it there or in a virtual machine")
+			return absentf("bench patterns: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},
 	}
 }

@@ -109,7 +109,7 @@ func permutationRowNames() (names []string) {
 // check returns the rows, and checks the flags.
 func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 	if o.routing != "static" && o.routing != "bgp" {
-		return nil, fmt.Errorf("--routing %s: must be static or bgp", o.routing)
+		return nil, usagef("--routing %s: must be static or bgp", o.routing)
 	}
 	o.demo.fabric, o.demo.resequencer = "netns", "presto"
 	if err := o.demo.check(); err != nil {
@@ -117,27 +117,27 @@ func (o *benchPermutationOptions) check() (rows []permutationRow, err error) {
 	}
 	o.bySIDs = o.demo.encap == encap.CarrierSRv6.String()
 	if o.bySIDs && o.routing != "bgp" {
-		return nil, errors.New("--encap srv6: here to an operator's SIDs, so give --routing bgp; weft demo --encap srv6 has weft's own")
+		return nil, usagef("--encap srv6: here to an operator's SIDs, so give --routing bgp; weft demo --encap srv6 has weft's own")
 	}
 	if o.probes < 0 {
-		return nil, fmt.Errorf("--probes %d: must be 0 or more", o.probes)
+		return nil, usagef("--probes %d: must be 0 or more", o.probes)
 	}
 	if len(o.families) == 0 {
-		return nil, errors.New("--families names none; take 4 or 6")
+		return nil, usagef("--families names none; take 4 or 6")
 	}
 	for _, f := range o.families {
 		if f != "4" && f != "6" {
-			return nil, fmt.Errorf("--families: %q: must be 4 or 6", f)
+			return nil, usagef("--families: %q: must be 4 or 6", f)
 		}
 		if f == "6" && o.routing != "bgp" {
-			return nil, errors.New("--families 6: computed fabrics have no IPv6 addresses; give --routing bgp")
+			return nil, usagef("--families 6: computed fabrics have no IPv6 addresses; give --routing bgp")
 		}
 	}
 	if o.rows == nil {
 		o.rows = permutationRowNames()
 	}
 	if rows, err = named.Select("row", permutationRows, func(r permutationRow) string { return r.name }, o.rows); err != nil {
-		return nil, fmt.Errorf("--rows: %w", err)
+		return nil, usagef("--rows: %w", err)
 	}
 	return rows, nil
 }
@@ -148,7 +148,7 @@ func (o *benchPermutationOptions) run(ctx context.Context, w, notes io.Writer) (
 		return err
 	}
 	if o.shape, err = topology.Parse(o.demo.topology); err != nil {
-		return fmt.Errorf("--topology: %w", err)
+		return usagef("--topology: %w", err)
 	}
 	if o.probes == 0 {
 		o.probes = max(2000/o.shape.NumHosts(), 50)

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +11,7 @@ func newBenchPermutationCmd() *cobra.Command {
 		Use:   "permutation",
 		Short: "The kernels' TCP in a permutation, by weft host (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("bench permutation: needs the network namespaces of Linux; run it there or in a virtual machine")
+			return absentf("bench permutation: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},
 	}
 }

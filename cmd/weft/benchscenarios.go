@@ -37,7 +37,7 @@ hash of all packets with their times; it is the same on every machine.`,
 		RunE: func(cmd *cobra.Command, names []string) error {
 			list, err := scenario.Select(names)
 			if err != nil {
-				return err
+				return usage(err)
 			}
 			results, err := runScenarios(cmd.Context(), list)
 			if err != nil {

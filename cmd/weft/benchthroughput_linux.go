@@ -135,25 +135,25 @@ const (
 func (o *benchThroughputOptions) check() error {
 	switch {
 	case o.rounds < 1 || o.rounds > maxRounds:
-		return fmt.Errorf("--rounds=%d: must be 1 to %d", o.rounds, maxRounds)
+		return usagef("--rounds=%d: must be 1 to %d", o.rounds, maxRounds)
 	case o.duration < minThroughputTime || o.duration > maxThroughputTime:
-		return fmt.Errorf("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
+		return usagef("--duration=%v: must be %v to %v", o.duration, minThroughputTime, maxThroughputTime)
 	case o.spineRate != 0 && !(o.spineRate >= minRate && o.spineRate <= maxRate):
-		return fmt.Errorf("--spine-rate=%g: must be from %g to %g Mbit/s, or 0 for none", o.spineRate, minRate, maxRate)
+		return usagef("--spine-rate=%g: must be from %g to %g Mbit/s, or 0 for none", o.spineRate, minRate, maxRate)
 	case len(o.connections) == 0 || slices.ContainsFunc(o.connections, func(n int) bool { return n < 1 || n > maxConnections }):
-		return fmt.Errorf("--connections=%v: each number must be 1 to %d", o.connections, maxConnections)
+		return usagef("--connections=%v: each number must be 1 to %d", o.connections, maxConnections)
 	case o.paths < 2 || o.paths > maxSpines:
-		return fmt.Errorf("--paths=%d: must be 2 to %d", o.paths, maxSpines)
+		return usagef("--paths=%d: must be 2 to %d", o.paths, maxSpines)
 	case !(o.loss == 0 || o.loss >= minLoss && o.loss <= maxLoss):
-		return fmt.Errorf("--loss=%g: must be from %g to %g percent, or 0 for none", o.loss, minLoss, maxLoss)
+		return usagef("--loss=%g: must be from %g to %g percent, or 0 for none", o.loss, minLoss, maxLoss)
 	case o.skew < 0 || o.skew > maxSkew:
-		return fmt.Errorf("--skew=%v: must be 0s to %v", o.skew, maxSkew)
+		return usagef("--skew=%v: must be 0s to %v", o.skew, maxSkew)
 	case o.plot != "" && !o.sweep:
-		return errors.New("--plot is for --sweep")
+		return usagef("--plot is for --sweep; add that, or leave --plot out")
 	case o.sweep && (o.append != "" || o.latency || o.anew):
-		return errors.New("--sweep goes without --append, --latency and --anew")
+		return usagef("--sweep goes without --append, --latency and --anew; leave them out")
 	case o.warmup < 0 || o.warmup > maxThroughputTime:
-		return fmt.Errorf("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
+		return usagef("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
 	}
 	return nil
 }
@@ -167,18 +167,18 @@ func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
 	}
 	cases, err := throughput.Select(o.cases)
 	if err != nil {
-		return fmt.Errorf("--cases: %w", err)
+		return usagef("--cases: %w", err)
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return fmt.Errorf("bench throughput: %w", err)
 	}
 	section, err := openSection(o.append)
 	if err != nil {
-		return fmt.Errorf("--append: %w", err)
+		return usagef("--append: %w", err)
 	}
 	if o.profiles != "" {
 		if err := os.MkdirAll(o.profiles, 0o755); err != nil {
-			return fmt.Errorf("--profiles: %w", err)
+			return usagef("--profiles: %w", err)
 		}
 	}
 	results, failed := o.measure(cmd.Context(), cases, cmd.ErrOrStderr())

@@ -106,7 +106,7 @@ func TestBenchThroughput_bad(t *testing.T) {
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--cases kernel,pigeon", "--cases", `"pigeon"`, "known: kernel")
 	wantError(t, bench+"now", "now")
-	wantError(t, bench+workerCommand, "1 arg")
+	wantError(t, bench+workerCommand, "an argument is missing")
 	if err := testbed.CanUseNamespaces(); err == nil {
 		wantError(t, bench+"--append=/nowhere/x.md", "--append", "/nowhere")
 	}

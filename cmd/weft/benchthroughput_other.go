@@ -3,8 +3,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +11,7 @@ func newBenchThroughputCmd() *cobra.Command {
 		Use:   "throughput",
 		Short: "One TCP connection between two hosts by every way there is (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("bench throughput: needs the network namespaces of Linux; run it there or in a virtual machine")
+			return absentf("bench throughput: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},
 	}
 }

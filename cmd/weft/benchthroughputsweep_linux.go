@@ -37,11 +37,11 @@ func (o *benchThroughputOptions) runSweep(cmd *cobra.Command) error {
 		o.cases = throughput.SweepCases
 	}
 	if first := throughput.SweepCases[0]; !slices.Contains(o.cases, first) {
-		return fmt.Errorf("--cases: %s is what a sweep compares with the others; add it", first)
+		return usagef("--cases: %s is what a sweep compares with the others; add it", first)
 	}
 	cases, err := throughput.Select(o.cases)
 	if err != nil {
-		return fmt.Errorf("--cases: %w", err)
+		return usagef("--cases: %w", err)
 	}
 	rates, troubles := o.regimes(changed)
 	if len(troubles) == 0 {

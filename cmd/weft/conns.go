@@ -56,7 +56,7 @@ other end.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if top < 1 {
-				return fmt.Errorf("--top %d: must be 1 or more", top)
+				return usagef("--top %d: must be 1 or more", top)
 			}
 			known, err := kernel.Connections()
 			if err != nil {

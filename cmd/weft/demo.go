@@ -98,28 +98,28 @@ const minRate, maxRate = 0.1, 30000.0
 func (o *demoOptions) check() error {
 	switch {
 	case o.fabric != "auto" && o.fabric != "netns" && o.fabric != "memory":
-		return fmt.Errorf("--fabric=%s: must be auto, netns or memory", o.fabric)
+		return usagef("--fabric=%s: must be auto, netns or memory", o.fabric)
 	case o.permutations < 1:
-		return fmt.Errorf("--permutations=%d: must be 1 or more", o.permutations)
+		return usagef("--permutations=%d: must be 1 or more", o.permutations)
 	case o.duration <= 0 || o.warmup < 0:
-		return fmt.Errorf("--duration=%v --warmup=%v: must be positive", o.duration, o.warmup)
+		return usagef("--duration=%v --warmup=%v: must be positive", o.duration, o.warmup)
 	case !(o.rate >= minRate && o.rate <= maxRate):
-		return fmt.Errorf("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
+		return usagef("--rate=%g: must be from %g to %g Mbit/s", o.rate, minRate, maxRate)
 	}
 	if err := (policy.Options{FlowcellBytes: o.flowcell}).Validate(); err != nil {
-		return fmt.Errorf("--flowcell: %w", err)
+		return usagef("--flowcell: %w", err)
 	}
 	if _, err := resequencer.ParseDiscipline(o.resequencer); err != nil {
-		return fmt.Errorf("--resequencer: %w", err)
+		return usagef("--resequencer: %w", err)
 	}
 	switch c, err := encap.ParseCarrier(o.encap); {
 	case err != nil:
-		return fmt.Errorf("--encap: %w", err)
+		return usagef("--encap: %w", err)
 	case c == encap.CarrierMPLS:
-		return errors.New("--encap=mpls: hosts here send IP; take ipip or srv6")
+		return usagef("--encap=mpls: hosts here send IP; take ipip or srv6")
 	}
 	if err := (resequencer.Config{Hold: o.hold}).Validate(); err != nil {
-		return fmt.Errorf("--hold: %w", err)
+		return usagef("--hold: %w", err)
 	}
 	return nil
 }
@@ -137,10 +137,10 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	}
 	rows, err := testbed.Select(o.policies)
 	if err != nil {
-		return fmt.Errorf("--policies: %w", err)
+		return usagef("--policies: %w", err)
 	}
 	if len(rows) == 0 {
-		return errors.New("--policies names none")
+		return usagef("--policies names none")
 	}
 	file, err := newReportFile("report", o.report)
 	if err != nil {

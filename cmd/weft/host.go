@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -31,12 +30,16 @@ keeps three capabilities.`,
 			out := cmd.OutOrStdout()
 			switch {
 			case print && cleanup || print && check || check && cleanup:
-				return errors.New("host: --print-config, --check and --cleanup are three things to do; choose one")
+				return usagef("host: --print-config, --check and --cleanup are three things to do; choose one")
 			case print:
 				fmt.Fprint(out, daemon.DefaultYAML())
 				return nil
 			case check:
-				if _, err := daemon.Load(file); err != nil {
+				c, err := daemon.Load(file)
+				if err == nil {
+					err = c.Here()
+				}
+				if err != nil {
 					return err
 				}
 				fmt.Fprintf(out, "%s is a valid configuration\n", file)

@@ -49,9 +49,9 @@ func keyFile(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("--out=%s: the file is there already, and may be a key in use; name another one, or remove it", path)
+		return usagef("--out=%s: the file is there already, and may be a key in use; name another one, or remove it", path)
 	case err != nil:
-		return fmt.Errorf("--out=%s: %w", path, err)
+		return cannotWrite("out", path, err)
 	}
 	err = errors.Join(f.Chmod(0o600), writeKey(f), f.Sync()) // whatever the umask is
 	if err = errors.Join(err, f.Close()); err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -25,7 +24,7 @@ by the kernel. With BGP, FRR's daemons run in the switches' namespaces. It needs
 	var name string
 	cmd.PersistentPreRunE = func(*cobra.Command, []string) error {
 		if name == "" {
-			return errors.New("--name is empty: name the lab, or leave the flag out")
+			return usagef("--name is empty: name the lab, or leave the flag out")
 		}
 		return nil
 	}
@@ -54,19 +53,19 @@ func newLabUpCmd(name *string) *cobra.Command {
 			}
 			for _, f := range []string{"rate", "queue", "burst", "mtu"} { // 0 would mean the default
 				if v := cmd.Flags().Lookup(f).Value.String(); v == "0" {
-					return fmt.Errorf("--%s=0: must be above 0", f)
+					return usagef("--%s=0: must be above 0", f)
 				}
 			}
 			switch c, err := encap.ParseCarrier(carrier); {
 			case err != nil:
-				return fmt.Errorf("--encap: %w", err)
+				return usagef("--encap: %w", err)
 			case c == encap.CarrierMPLS:
-				return errors.New("--encap mpls: labs have no MPLS; use ipip or srv6")
+				return usagef("--encap mpls: labs have no MPLS; use ipip or srv6")
 			default:
 				cfg.SRv6 = c == encap.CarrierSRv6
 			}
 			if err := ecn.Check(); err != nil {
-				return fmt.Errorf("--ecn: %w", err)
+				return usagef("--ecn: %w", err)
 			}
 			meter.ECNBytes = ecn.At(cfg.RateMbit * 1e6)
 			if meter.RED, err = parseRED(red, redAction); err != nil {
@@ -163,7 +162,7 @@ func newLabExecCmd(name *string) *cobra.Command {
 				args = slices.Delete(args, 1, 2)
 			}
 			if len(args) < 2 {
-				return errors.New("lab exec: give a node and a command, as in weft lab exec h0.0.2 -- ping 10.3.1.3")
+				return usagef("lab exec: give a node and a command, as in weft lab exec h0.0.2 -- ping 10.3.1.3")
 			}
 			lab, err := lab.Open(*name)
 			if err != nil {

@@ -3,8 +3,6 @@
 package main
 
 import (
-	"errors"
-
 	"github.com/spf13/cobra"
 )
 
@@ -13,7 +11,7 @@ func newLabCmd() *cobra.Command {
 		Use:   "lab",
 		Short: "A Clos fabric in network namespaces (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("lab: needs the network namespaces of Linux; run it there or in a virtual machine")
+			return absentf("lab: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"os"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -36,7 +35,7 @@ then they keep those that lead around it.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			keys, err := readKeys(keysFile)
 			if err != nil {
-				return fmt.Errorf("--keys-file: %w", err)
+				return usagef("--keys-file: %w", err)
 			}
 			return withLab(*name, func(lab *lab.Lab) error {
 				return runLabAgents(cmd.Context(), cmd.OutOrStdout(), lab, switchd.Config{Hello: hello, Keys: keys, Routes: true})
@@ -54,7 +53,7 @@ func readKeys(file string) (topoupdate.Keys, error) {
 	if file == "" {
 		return topoupdate.Keys{}, nil
 	}
-	text, err := os.ReadFile(file)
+	text, err := config.ReadInput(file, config.MaxBytes)
 	if err != nil {
 		return topoupdate.Keys{}, err
 	}
@@ -79,10 +78,10 @@ func readKeys(file string) (topoupdate.Keys, error) {
 // have in common.
 func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Config) (err error) {
 	if lab.Config.Graph != nil {
-		return errors.New("lab agents: the switches of this lab run BGP, which does what agents do")
+		return usagef("lab agents: the switches of this lab run BGP, which does what agents do")
 	}
 	if len(lab.Config.Only) > 0 {
-		return errors.New("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
+		return usagef("lab agents: this lab is only a part of its topology; run weft switch on the switches that it has")
 	}
 	c.Topology, c.Routing, c.Groups = lab.Config.Topology, lab.Config.Routing, fabric.GroupsOf(lab.Config.Balance)
 	c.Leaf = fabric.BalanceRoom(lab.Config.Balance) > 0

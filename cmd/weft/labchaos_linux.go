@@ -27,18 +27,18 @@ everything that it made fail is healed.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withLab(*name, func(lab *lab.Lab) error {
 				if lab.Config.Graph != nil {
-					return errors.New("lab chaos: knows computed fabrics only; use lab fail")
+					return usagef("lab chaos: knows computed fabrics only; use lab fail")
 				}
 				c.Topology = lab.Config.Topology
 				if len(lab.Config.Only) > 0 {
-					return errors.New("lab chaos: this lab is only a part of its topology, which chaos does not know how to keep connected; use lab fail")
+					return usagef("lab chaos: this lab is only a part of its topology, which chaos does not know how to keep connected; use lab fail")
 				}
 				if failed, err := lab.Failures(); err != nil || len(failed) > 0 {
 					return errors.Join(err, fmt.Errorf("lab chaos: begins with a whole lab, but %s; weft lab heal --name %s", failureList(failed), *name))
 				}
 				events, err := chaos.Sequence(c)
 				if err != nil {
-					return err
+					return usage(err)
 				}
 				return playChaos(cmd.Context(), cmd.OutOrStdout(), lab, events)
 			})

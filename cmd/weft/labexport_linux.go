@@ -30,7 +30,7 @@ Containers need the kernel module ipip to decapsulate, and have no rates.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if file == "" {
-				return errors.New("--containerlab is missing: name the file to write")
+				return usagef("--containerlab is missing: name the file to write")
 			}
 			return withLab(*name, func(l *lab.Lab) error {
 				if l.Config.Graph == nil {
@@ -58,7 +58,7 @@ func containerlabDir(file string) string {
 func exportContainerlab(c lab.Config, file string) (int, error) {
 	dir := containerlabDir(file)
 	if dir == file {
-		return 0, fmt.Errorf("--containerlab %s: must end in .clab.yml or .yaml", file)
+		return 0, usagef("--containerlab %s: must end in .clab.yml or .yaml", file)
 	}
 	opts := switchconf.ContainerlabOptions{Name: c.Name, Dir: filepath.Base(dir), Options: switchconf.Options{BFD: c.BFD}}
 	var failed error

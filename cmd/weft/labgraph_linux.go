@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -40,36 +38,36 @@ func (f *labFabric) homed() bool { return f.homing.Uplinks != 1 || f.homing.Plan
 // each.
 func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err error) {
 	if f.homed() && f.routing != "bgp" {
-		return "", nil, errors.New("--uplinks and --planes are for computed fabrics with an operator's addresses: add --routing bgp")
+		return "", nil, usagef("--uplinks and --planes are for computed fabrics with an operator's addresses: add --routing bgp")
 	}
 	if f.homing.Uplinks < 1 || f.homing.Planes < 1 {
-		return "", nil, fmt.Errorf("--uplinks %d, --planes %d: must be 1 at least", f.homing.Uplinks, f.homing.Planes)
+		return "", nil, usagef("--uplinks %d, --planes %d: must be 1 at least", f.homing.Uplinks, f.homing.Planes)
 	}
 	switch f.routing {
 	case "", "static", "bgp":
 	case fabric.RoutingTwoLevel:
 		cfg.Routing = f.routing
 	default:
-		return "", nil, fmt.Errorf("--routing %s: must be static, two-level or bgp", f.routing)
+		return "", nil, usagef("--routing %s: must be static, two-level or bgp", f.routing)
 	}
 	if ext := filepath.Ext(f.spec); ext == ".yaml" || ext == ".yml" {
-		text, err := os.ReadFile(f.spec)
+		text, err := config.ReadInput(f.spec, maxInput)
 		if err != nil {
-			return "", nil, fmt.Errorf("--topology: %w", err)
+			return "", nil, usagef("--topology: %w", err)
 		}
 		found, ok, err := discover.Read(text)
 		if err != nil {
-			return "", nil, fmt.Errorf("%s: %w", f.spec, err)
+			return "", nil, config.InFile(f.spec, text, err)
 		}
 		if ok && f.homed() {
-			return "", nil, fmt.Errorf("--uplinks, --planes: %s is a graph, which says itself where hosts are wired to; leave them out", f.spec)
+			return "", nil, usagef("--uplinks, --planes: %s is a graph, which says itself where hosts are wired to; leave them out", f.spec)
 		}
 		if ok {
 			if f.routing == "static" || f.routing == fabric.RoutingTwoLevel {
-				return "", nil, fmt.Errorf("--routing %s: %s is a graph, and weft knows static routes of computed fabrics only; leave --routing out", f.routing, f.spec)
+				return "", nil, usagef("--routing %s: %s is a graph, and weft knows static routes of computed fabrics only; leave --routing out", f.routing, f.spec)
 			}
 			if cfg.Graph, err = graph.New(found.Spec); err != nil {
-				return "", nil, fmt.Errorf("%s: %w", f.spec, err)
+				return "", nil, config.InFile(f.spec, text, err)
 			}
 			return f.spec, found.Guesses, nil
 		}
@@ -84,7 +82,7 @@ func (f *labFabric) read(cfg *lab.Config) (name string, guesses []string, err er
 	}
 	spec, err := operator.SpecHomed(t, f.seed, f.homing)
 	if err != nil {
-		return "", nil, fmt.Errorf("--uplinks, --planes: %w", err)
+		return "", nil, usagef("--uplinks, --planes: %w", err)
 	}
 	if cfg.Graph, err = graph.New(spec); err != nil {
 		return "", nil, err

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,23 +11,23 @@ import (
 // mark.
 func parseRED(text, action string) (r fabric.RED, err error) {
 	if action != "drop" && action != "mark" {
-		return r, fmt.Errorf("--red-action %q: use drop or mark", action)
+		return r, usagef("--red-action %q: use drop or mark", action)
 	}
 	if text == "" {
 		return r, nil
 	}
 	words := strings.Split(text, ",")
 	if len(words) != 2 && len(words) != 3 {
-		return r, fmt.Errorf("--red %q: write MIN,MAX or MIN,MAX,MAX_P, such as 4ms,12ms,0.1", text)
+		return r, usagef("--red %q: write MIN,MAX or MIN,MAX,MAX_P, such as 4ms,12ms,0.1", text)
 	}
 	for i, to := range []*fabric.QueueLength{&r.Min, &r.Max} {
 		if err := to.UnmarshalText([]byte(words[i])); err != nil {
-			return r, fmt.Errorf("--red: %w", err)
+			return r, usagef("--red: %w", err)
 		}
 	}
 	if len(words) == 3 {
 		if r.MaxP, err = strconv.ParseFloat(words[2], 64); err != nil {
-			return r, fmt.Errorf("--red: MAX_P %q is not a number", words[2])
+			return r, usagef("--red: MAX_P %q is not a number; write one such as 0.1", words[2])
 		}
 	}
 	r.Gentle, r.Mark = true, action == "mark"

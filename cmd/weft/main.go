@@ -5,14 +5,17 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/exitcode"
 	"weft/internal/shortage"
 )
 
@@ -25,11 +28,15 @@ func run() int {
 	defer stop()
 	broken := make(chan os.Signal, 1)
 	signal.Notify(broken, syscall.SIGPIPE) // caught, not ignored: that would outlive exec
-	if err := newRootCmd().ExecuteContext(ctx); err != nil {
-		fmt.Fprintln(os.Stderr, "weft:", shortage.Explain(err))
-		return 1
+	err := execute(ctx, newRootCmd())
+	switch {
+	case err == nil:
+	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
+		fmt.Fprintln(os.Stderr, "weft: interrupted")
+	default:
+		fmt.Fprintln(os.Stderr, "weft: "+strings.TrimPrefix(strings.TrimPrefix(shortage.Explain(err).Error(), "weft: "), "weft "))
 	}
-	return 0
+	return exitcode.Of(err)
 }
 
 func newRootCmd() *cobra.Command {
@@ -51,6 +58,7 @@ func newRootCmd() *cobra.Command {
 		newSimCmd(),
 		newStatusCmd(),
 		newBlameCmd(),
+		newBugreportCmd(),
 		newConnsCmd(),
 		newSwitchCmd(),
 		newTopologyCmd(),

@@ -39,7 +39,7 @@ func weft(t testing.TB, args ...string) (string, error) {
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
 	cmd.SetArgs(args)
-	err := cmd.ExecuteContext(t.Context())
+	err := execute(t.Context(), cmd)
 	return out.String(), err
 }
 

@@ -115,7 +115,7 @@ func TestStatus_oneScreen(t *testing.T) {
 	if all := mustWeft(t, "status", "--all", "--socket", socket); !strings.Contains(all, "down: none; 0 changes") {
 		t.Errorf("--all:\n%s", all)
 	}
-	wantError(t, "status --all --json --socket "+socket, "all json")
+	wantError(t, "status --all --json --socket "+socket, "--all", "--json", "exclude each other")
 }
 
 // --watch prints one screen after the other, with what happened in between, until it is

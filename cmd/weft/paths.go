@@ -113,7 +113,7 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	}
 	p, err := policy.New(f.policy, policy.Options{})
 	if err != nil {
-		return err
+		return usagef("--policy: %w", err)
 	}
 	if g != nil {
 		return f.runGraph(w, g, p)
@@ -129,15 +129,15 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 	}
 	switch {
 	case from.ID == to.ID:
-		return fmt.Errorf("--from and --to are both %s: name two hosts", from.Name)
+		return usagef("--from and --to are both %s: name two hosts", from.Name)
 	case counted && (f.n < 1 || f.n > maxSteps):
-		return fmt.Errorf("-n %d: must be 1 to %d", f.n, maxSteps)
+		return usagef("-n %d: must be 1 to %d", f.n, maxSteps)
 	case f.start < 0:
-		return fmt.Errorf("--start %d: must be 0 or more", f.start)
+		return usagef("--start %d: must be 0 or more", f.start)
 	}
 	carrier, err := encap.ParseCarrier(f.encap)
 	if err != nil {
-		return fmt.Errorf("--encap: %w", err)
+		return usagef("--encap: %w", err)
 	}
 	steps, err := f.steps(t, p, carrier, from, to)
 	if err != nil {
@@ -158,17 +158,17 @@ func (f pathsFlags) run(w io.Writer, counted bool) error {
 
 func lookupHost(t *topology.Topology, flag, name string) (topology.Node, error) {
 	if name == "" {
-		return topology.Node{}, fmt.Errorf("%s is missing: name a host by name or address, such as %s", flag, t.Node(0).Addr)
+		return topology.Node{}, usagef("%s is missing: name a host by name or address, such as %s", flag, t.Node(0).Addr)
 	}
 	if addr, err := netip.ParseAddr(name); err == nil {
 		name = addr.Unmap().String()
 	}
 	n, err := t.Lookup(name)
 	if err != nil {
-		return n, fmt.Errorf("%s: %w", flag, err)
+		return n, usagef("%s: %w", flag, err)
 	}
 	if n.Layer != topology.LayerHost {
-		return n, fmt.Errorf("%s: %s is a switch (%s); name a host, such as %s", flag, name, n.Layer, t.Node(0).Name)
+		return n, usagef("%s: %s is a switch (%s); name a host, such as %s", flag, name, n.Layer, t.Node(0).Name)
 	}
 	return n, nil
 }

@@ -19,10 +19,10 @@ import (
 func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error {
 	carrier, err := encap.ParseCarrier(f.encap)
 	if err != nil {
-		return fmt.Errorf("--encap: %w", err)
+		return usagef("--encap: %w", err)
 	}
 	if carrier == encap.CarrierMPLS {
-		return fmt.Errorf("--encap %s: needs the ports of switches, which a graph does not say; use ipip or srv6", f.encap)
+		return usagef("--encap %s: needs the ports of switches, which a graph does not say; use ipip or srv6", f.encap)
 	}
 	from, self, err := graphHost(g, "--from", f.from)
 	if err != nil {
@@ -39,7 +39,7 @@ func (f pathsFlags) runGraph(w io.Writer, g *graph.Graph, p policy.Policy) error
 	p = p.At(policy.Options{}.Rate(t.Slowest()))
 	if carrier == encap.CarrierSRv6 {
 		if err := t.CheckSIDs(); err != nil {
-			return fmt.Errorf("--encap srv6: %w", err)
+			return usagef("--encap srv6: %w", err)
 		}
 	}
 	set, paths := t.PathsTo(0, peer), g.Paths(from, to)
@@ -118,12 +118,12 @@ func graphHost(g *graph.Graph, flag, name string) (graph.NodeID, netip.Addr, err
 		id, ok = g.ByAddr(a)
 	}
 	if !ok || int(id) >= g.NumHosts() {
-		return 0, netip.Addr{}, fmt.Errorf("%s %q: the graph has no such host; name one by its name or address", flag, name)
+		return 0, netip.Addr{}, usagef("%s %q: the graph has no such host; name one by its name or address", flag, name)
 	}
 	for _, a := range g.Node(id).Addresses {
 		if a.Is4() {
 			return id, a, nil
 		}
 	}
-	return 0, netip.Addr{}, fmt.Errorf("%s %s: the host has no IPv4 address", flag, name)
+	return 0, netip.Addr{}, usagef("%s %s: the host has no IPv4 address; name another, or take --encap srv6", flag, name)
 }

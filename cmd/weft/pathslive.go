@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
@@ -27,7 +26,7 @@ const minInterval = 50 * time.Millisecond
 // run prints what a running host knows of its paths, once or until ctx is done.
 func (f liveFlags) run(ctx context.Context, w io.Writer) error {
 	if f.interval != 0 && f.interval < minInterval {
-		return fmt.Errorf("--interval %v: must be %v or more, or 0 for once", f.interval, minInterval)
+		return usagef("--interval %v: must be %v or more, or 0 for once", f.interval, minInterval)
 	}
 	for {
 		text, err := askStatus(ctx, f.socket)
@@ -96,7 +95,7 @@ func towards(s liveStatus, to string) ([]stack.Congestion, error) {
 	case len(found) > 0:
 		return found, nil
 	case len(known) == 0:
-		return nil, errors.New("--to " + to + ": of congestion nothing is known: the policy does not look (" + s.Policy + "), or nothing has been sent lately")
+		return nil, fmt.Errorf("--to %s: of congestion nothing is known: the policy does not look (%s), or nothing has been sent lately; send something there, and ask again", to, s.Policy)
 	}
-	return nil, fmt.Errorf("--to %s: nothing is known; name an address in one of %s, or the rack", to, strings.Join(known, ", "))
+	return nil, usagef("--to %s: nothing is known; name an address in one of %s, or the rack", to, strings.Join(known, ", "))
 }

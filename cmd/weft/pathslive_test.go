@@ -88,7 +88,7 @@ func TestPaths_liveOfOnePair(t *testing.T) {
 	}
 	wantError(t, "paths --live --socket "+socket+" --to 10.3.0.2", "name an address in one of e1.0 (10.1.0.0/24), e2.1")
 	wantError(t, "paths --live --socket "+socket+" --interval 1ms", "--interval 1ms: must be 50ms or more")
-	wantError(t, "paths --live --policy drb", "[live policy]")
+	wantError(t, "paths --live --policy drb", "exclude each other")
 
 	none := congested
 	none.Policy, none.Congestion = "presto", nil

@@ -59,7 +59,7 @@ the port up, in place of ECMP's hash.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if !slices.Contains(planLanguages, f.language) {
-				return fmt.Errorf("--for %q: must be one of %s", f.language, strings.Join(planLanguages, ", "))
+				return usagef("--for %q: must be one of %s", f.language, strings.Join(planLanguages, ", "))
 			}
 			if asJSON {
 				f.language = "json"
@@ -87,16 +87,16 @@ the port up, in place of ECMP's hash.`,
 // run prints what one node of a computed fabric, or each, is configured with.
 func (f planFlags) run(w io.Writer, t *topology.Topology) error {
 	if f.language == "frr" || f.language == "sonic" {
-		return fmt.Errorf("--for %s needs a graph with AS numbers, such as weft topology prints: in %s routes are static, and --for iproute2 prints them", f.language, t)
+		return usagef("--for %s needs a graph with AS numbers, such as weft topology prints: in %s routes are static, and --for iproute2 prints them", f.language, t)
 	}
 	if err := f.options.Carry(f.carrier); err != nil {
-		return fmt.Errorf("--encap: %w", err)
+		return usagef("--encap: %w", err)
 	}
 	first, end := topology.NodeID(0), topology.NodeID(t.NumNodes())
 	if f.node != "" {
 		n, err := t.Lookup(f.node)
 		if err != nil {
-			return err
+			return usagef("--node: %w", err)
 		}
 		first, end = n.ID, n.ID+1
 	}
@@ -104,7 +104,7 @@ func (f planFlags) run(w io.Writer, t *topology.Topology) error {
 	for id := first; id < end; id++ {
 		p, err := fabric.Plan(t, id, f.options)
 		if err != nil {
-			return err
+			return usage(err)
 		}
 		switch {
 		case f.language == "json":

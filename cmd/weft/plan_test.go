@@ -151,7 +151,7 @@ func TestPlan_everyNode(t *testing.T) {
 
 func TestPlan_graphBad(t *testing.T) {
 	wantError(t, "plan --topology "+sidsFile+" --node leaf9", `node "leaf9": not in`)
-	wantError(t, "plan --for sonic --topology "+sidsFile+" --node h1", "h1 is a host; name a switch")
+	wantError(t, "plan --for sonic --topology "+sidsFile+" --node h1", "h1: is a host; name a switch")
 	wantError(t, "plan --topology "+sidsFile+" --encap mpls", "--encap mpls")
 	wantError(t, "plan --topology "+sidsFile+" --encap gre", "gre", "srv6")
 	wantError(t, "plan --topology "+sidsFile+" --port-format eth%d", "a graph has the names of its ports")

@@ -25,15 +25,15 @@ type graphPlan struct {
 // runGraph prints what one node of a graph, or each, is configured with.
 func (f planFlags) runGraph(w io.Writer, g *graph.Graph) error {
 	if c, err := encap.ParseCarrier(f.carrier); err != nil {
-		return fmt.Errorf("--encap: %w", err)
+		return usagef("--encap: %w", err)
 	} else if c == encap.CarrierMPLS {
-		return errors.New("--encap mpls: needs the ports of paths, which a graph leaves to the switches; leave --encap out")
+		return usagef("--encap mpls: needs the ports of paths, which a graph leaves to the switches; leave --encap out")
 	}
 	if f.options.PortFormat != fabric.DefaultPortFormat {
-		return fmt.Errorf("--port-format %s: a graph has the names of its ports", f.options.PortFormat)
+		return usagef("--port-format %s: a graph has the names of its ports", f.options.PortFormat)
 	}
 	if f.options.Routing != fabric.RoutingECMP {
-		return fmt.Errorf("--routing %s: a graph's switches find their routes by BGP, and its addresses need not have host IDs; leave --routing out", f.options.Routing)
+		return usagef("--routing %s: a graph's switches find their routes by BGP, and its addresses need not have host IDs; leave --routing out", f.options.Routing)
 	}
 	first, end := graph.NodeID(0), graph.NodeID(g.NumNodes())
 	if f.language == "frr" || f.language == "sonic" {
@@ -42,7 +42,7 @@ func (f planFlags) runGraph(w io.Writer, g *graph.Graph) error {
 	if f.node != "" {
 		id, ok := g.ByName(f.node)
 		if !ok {
-			return fmt.Errorf("node %q: not in %s", f.node, f.spec)
+			return usagef("--node %q: not in %s; its nodes are named in weft topology from-yaml %s", f.node, f.spec, f.spec)
 		}
 		first, end = id, id+1
 	}
@@ -69,7 +69,7 @@ func (f planFlags) runGraph(w io.Writer, g *graph.Graph) error {
 		case p.Unplanned != "":
 			return errors.New(p.Unplanned)
 		case p.FRR == "":
-			return fmt.Errorf("%s is a host; name a switch", p.Node)
+			return usagef("--node %s: is a host; name a switch", p.Node)
 		case f.language == "frr":
 			printFRR(w, p)
 		default:

@@ -28,7 +28,7 @@ func newReportFile(flag, path string) (r *reportFile, err error) {
 	}
 	defer func() {
 		if err != nil {
-			err = fmt.Errorf("--%s=%s: cannot write there: %w; name another file, or \"\" for none", flag, path, err)
+			err = cannotWrite(flag, path, err)
 		}
 	}()
 	if target, err := filepath.EvalSymlinks(path); err == nil {

@@ -42,7 +42,7 @@ do not raise it.`,
 			}
 			text, err := schemas.ReadFile("schema/" + args[0] + ".json")
 			if err != nil {
-				return fmt.Errorf("schema: there is none of %q; there are those of %s", args[0], strings.Join(schemaNames(), ", "))
+				return usagef("schema: there is none of %q; there are those of %s", args[0], strings.Join(schemaNames(), ", "))
 			}
 			_, err = cmd.OutOrStdout().Write(text)
 			return err

@@ -46,13 +46,13 @@ func (o *simOptions) flags(cmd *cobra.Command) {
 
 func (o *simOptions) check() error {
 	if o.Jobs < 1 {
-		return fmt.Errorf("--jobs=%d: must be 1 or more", o.Jobs)
+		return usagef("--jobs=%d: must be 1 or more", o.Jobs)
 	}
 	if o.Seeds < 1 || o.Seeds > maxSeeds {
-		return fmt.Errorf("--seeds=%d: must be from 1 to %d", o.Seeds, maxSeeds)
+		return usagef("--seeds=%d: must be from 1 to %d", o.Seeds, maxSeeds)
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Seeds-1) {
-		return fmt.Errorf("--seed=%d: must be lower, for the last of --seeds=%d to be a seed", o.Seed, o.Seeds)
+		return usagef("--seed=%d: must be lower, for the last of --seeds=%d to be a seed", o.Seed, o.Seeds)
 	}
 	return nil
 }
@@ -128,7 +128,7 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 	}
 	selected, err := papers.Select(all, names)
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	file, err := newReportFile("report", o.output)
 	if err != nil {
@@ -215,10 +215,10 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 	}
 	selected, err := papers.Select(all, wanted)
 	if err != nil {
-		return err
+		return usage(err)
 	}
 	if o.output == "" {
-		return errors.New(`--output="": name a file`)
+		return usagef(`--output="": name a file`)
 	}
 	file, err := newReportFile("output", o.output)
 	if err != nil {

@@ -157,7 +157,7 @@ func TestSimRun_goesOnWhenOneFails(t *testing.T) {
 }
 
 func TestSim_bad(t *testing.T) {
-	wantError(t, "sim run", "requires at least 1 arg")
+	wantError(t, "sim run", "NAME is missing")
 	wantError(t, "sim run nothing", `"nothing"`, "weft sim list")
 	wantError(t, "sim run all --seed -1", "--seed")
 	wantError(t, "sim run all -j 0", "--jobs=0", "1 or more")

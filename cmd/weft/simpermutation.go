@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -59,10 +58,10 @@ func (g *given) Done(workload.Flow, time.Duration, func(workload.Flow)) {}
 
 func (o simPermutation) run(w io.Writer) error {
 	if o.topology == "" {
-		return errors.New("--topology is missing: give a specification such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000, or a file")
+		return usagef("--topology is missing: give a specification such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000, or a file")
 	}
 	if o.bytes < 1 {
-		return fmt.Errorf("--bytes=%d: must be 1 or more", o.bytes)
+		return usagef("--bytes=%d: must be 1 or more", o.bytes)
 	}
 	t, g, err := config.Fabric(o.topology)
 	if err != nil {
@@ -75,7 +74,7 @@ func (o simPermutation) run(w io.Writer) error {
 		hosts = t.NumHosts()
 	}
 	if hosts < 2 {
-		return fmt.Errorf("%s: it has %d hosts, must be 2 or more", o.topology, hosts)
+		return usagef("--topology %s: it has %d hosts, must be 2 or more", o.topology, hosts)
 	}
 	flows := make(given, hosts)
 	order := rand.New(rand.NewPCG(o.seed, 0)).Perm(hosts)
@@ -88,7 +87,7 @@ func (o simPermutation) run(w io.Writer) error {
 		Resequencer: &resequencer.Config{Discipline: resequencer.Sequence, MinHold: 10 * time.Millisecond},
 		OnFlow:      func(e simulator.FlowEnd) { last = max(last, e.FCT) }})
 	if err != nil {
-		return err
+		return usagef("--topology %s, --policy %s: %w", o.topology, o.policy, err)
 	}
 	drops := uint64(0)
 	for _, p := range r.Ports {

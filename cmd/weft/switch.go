@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -31,12 +30,16 @@ user and keeps two capabilities.`,
 			out := cmd.OutOrStdout()
 			switch {
 			case print && check:
-				return errors.New("switch: --print-config and --check are two things to do; choose one")
+				return usagef("switch: --print-config and --check are two things to do; choose one")
 			case print:
 				fmt.Fprint(out, switchd.DefaultYAML())
 				return nil
 			case check:
-				if _, err := switchd.Load(file); err != nil {
+				f, err := switchd.Load(file)
+				if err == nil {
+					err = f.Here()
+				}
+				if err != nil {
 					return err
 				}
 				fmt.Fprintf(out, "%s is a valid configuration\n", file)

@@ -3,11 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/config"
 	"weft/internal/discover"
 	"weft/topology/graph"
 )
@@ -31,6 +31,9 @@ weft paths, weft host and weft lab up take graphs.`,
 	return cmd
 }
 
+// maxInput bounds a file that a command reads, in bytes: a line for every link of a large fabric.
+const maxInput = 8 << 20
+
 func topologyFrom(name, short string, read func([]byte) (discover.Found, error)) *cobra.Command {
 	return &cobra.Command{
 		Use:     name + " FILE",
@@ -38,33 +41,30 @@ func topologyFrom(name, short string, read func([]byte) (discover.Found, error))
 		Example: "  weft topology " + name + " fabric.yaml > graph.yaml",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			text, err := os.ReadFile(args[0])
+			text, err := config.ReadInput(args[0], maxInput)
 			if err != nil {
 				return err
 			}
 			found, err := read(text)
 			if err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+				return config.InFile(args[0], text, err)
 			}
-			if err := printGraph(cmd.OutOrStdout(), found); err != nil {
-				return fmt.Errorf("%s: %w", args[0], err)
+			g, err := graph.New(found.Spec)
+			if err != nil {
+				return config.InFile(args[0], text, err)
 			}
-			return nil
+			return printGraph(cmd.OutOrStdout(), g, found.Guesses)
 		},
 	}
 }
 
 // printGraph writes a graph, and before it, as comments, its size and what was guessed.
-func printGraph(w io.Writer, found discover.Found) error {
-	g, err := graph.New(found.Spec)
-	if err != nil {
-		return err
-	}
+func printGraph(w io.Writer, g *graph.Graph, guesses []string) error {
 	summarise(w, g)
-	for _, line := range found.Guesses {
+	for _, line := range guesses {
 		fmt.Fprintf(w, "# guessed: %s\n", line)
 	}
-	_, err = w.Write(g.Text())
+	_, err := w.Write(g.Text())
 	return err
 }
 

@@ -45,5 +45,5 @@ func TestTopology_cutOff(t *testing.T) {
 	if err := os.WriteFile(file, []byte(strings.Replace(text, "0.2", "0.1", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "topology from-yaml "+file, "graph: line 3: node leaf2: leaf1 (line 2) has the address 172.16.0.1, too")
+	wantError(t, "topology from-yaml "+file, ":3: node leaf2: leaf1 (line 2) has the address 172.16.0.1, too")
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/internal/discover"
+	"weft/topology/graph"
 	"weft/topoupdate/bgp"
 	"weft/topoupdate/bgp/session"
 )
@@ -28,11 +29,19 @@ announce an address of its own (a /32 or /128), and must send all paths (add-pat
 		Example: "  weft topology from-bgp --as 4200000001 --neighbor 192.168.1.1=65101",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			switch {
+			case as == 0:
+				return usagef("--as is missing: give this host's own number, under which its switches know it, such as 4200000001")
+			case len(neighbors) == 0:
+				return usagef("--neighbor is missing: name a switch that this host is wired to, such as 192.168.1.1=65101")
+			case wait <= 0:
+				return usagef("--wait=%v: must be more than 0s", wait)
+			}
 			c := session.Config{AS: as}
 			for _, text := range neighbors {
 				n, err := session.ParseNeighbor(text)
 				if err != nil {
-					return fmt.Errorf("--neighbor %q: %w", text, err)
+					return usagef("--neighbor %q: %w", text, err)
 				}
 				c.Neighbors = append(c.Neighbors, n)
 			}
@@ -49,7 +58,11 @@ announce an address of its own (a /32 or /128), and must send all paths (add-pat
 			if err != nil {
 				return err
 			}
-			return printGraph(cmd.OutOrStdout(), found)
+			g, err := graph.New(found.Spec)
+			if err != nil {
+				return err
+			}
+			return printGraph(cmd.OutOrStdout(), g, found.Guesses)
 		},
 	}
 	cmd.Flags().Uint32Var(&as, "as", 0, "this host's own AS number (required)")

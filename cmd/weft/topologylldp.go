@@ -1,14 +1,15 @@
 package main
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"weft/internal/config"
 	"weft/internal/discover"
+	"weft/topology/graph"
 )
 
 func newTopologyFromLLDPCmd() *cobra.Command {
@@ -24,15 +25,13 @@ directory stands for its files that end in .json.`,
 			texts := make(map[string][]byte)
 			for _, arg := range args {
 				files := []string{arg}
-				if i, err := os.Stat(arg); err != nil {
-					return err
-				} else if i.IsDir() {
+				if i, err := os.Stat(arg); err == nil && i.IsDir() {
 					if files, err = filepath.Glob(filepath.Join(arg, "*.json")); err != nil || len(files) == 0 {
-						return fmt.Errorf("%s: no file ends in .json", arg)
+						return usagef("%s: no file ends in .json; name a directory that has such files, or the files", arg)
 					}
 				}
 				for _, file := range files {
-					text, err := os.ReadFile(file)
+					text, err := config.ReadInput(file, maxInput)
 					if err != nil {
 						return err
 					}
@@ -41,9 +40,13 @@ directory stands for its files that end in .json.`,
 			}
 			found, err := discover.LLDP(texts)
 			if err != nil {
-				return err
+				return usage(err)
 			}
-			return printGraph(cmd.OutOrStdout(), found)
+			g, err := graph.New(found.Spec)
+			if err != nil {
+				return usage(err)
+			}
+			return printGraph(cmd.OutOrStdout(), g, found.Guesses)
 		},
 	}
 }

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io"
 	"reflect"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
 
 	"go.yaml.in/yaml/v3"
+
+	"weft/internal/exitcode"
 )
 
 // Decode sets the fields that text has in the struct to which to points, and leaves the
@@ -20,12 +21,12 @@ import (
 // One string may stand for a list of strings.
 func Decode(text []byte, file string, to any) (Lines, error) {
 	l := Lines{file, make(map[string]int)}
-	return l, l.decode(text, reflect.ValueOf(to).Elem())
+	return l, exitcode.AsUsage(l.decode(text, reflect.ValueOf(to).Elem()))
 }
 
 func (l Lines) decode(text []byte, to reflect.Value) error {
 	if len(text) > MaxBytes {
-		return fmt.Errorf("%s: longer than %d bytes", l.file, MaxBytes)
+		return fmt.Errorf("%s: longer than %d bytes; a configuration must be shorter", l.file, MaxBytes)
 	}
 	d := yaml.NewDecoder(strings.NewReader(string(text)))
 	var doc yaml.Node
@@ -33,27 +34,20 @@ func (l Lines) decode(text []byte, to reflect.Value) error {
 	case errors.Is(err, io.EOF):
 		return nil
 	case err != nil:
-		return syntaxError(l.file, err)
+		return syntaxError(l.file, text, err)
 	}
-	if err := d.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s: a second document; a configuration is one", l.file)
+	var second yaml.Node
+	switch err := d.Decode(&second); {
+	case err == nil:
+		return fmt.Errorf("%s:%d: a second document; a configuration must be one: remove the line ---", l.file, second.Line)
+	case !errors.Is(err, io.EOF):
+		return syntaxError(l.file, text, err)
 	}
 	root := doc.Content[0]
 	if root.Kind == yaml.ScalarNode && root.Tag == "!!null" {
 		return nil
 	}
 	return l.decodeStruct("", root, to)
-}
-
-var yamlLine = regexp.MustCompile(`^yaml: line (\d+): `)
-
-// syntaxError moves the line from the middle of the parser's message to the file.
-func syntaxError(file string, err error) error {
-	msg := err.Error()
-	if m := yamlLine.FindStringSubmatch(msg); m != nil {
-		return fmt.Errorf("%s:%s: not YAML: %s", file, m[1], msg[len(m[0]):])
-	}
-	return fmt.Errorf("%s: not YAML: %s", file, strings.TrimPrefix(msg, "yaml: "))
 }
 
 // Tag returns the key of a field, and whether auto is one of its values.
@@ -82,7 +76,7 @@ func (l Lines) decodeStruct(path string, n *yaml.Node, v reflect.Value) error {
 		field, ok := fields[key.Value]
 		switch {
 		case !ok:
-			return l.Errorf(name, "unknown key; %s", didYouMean(key.Value, keys))
+			return l.Errorf(name, "unknown key; %s", DidYouMean(key.Value, keys))
 		case seen[key.Value]:
 			return l.Errorf(name, "given twice; remove one")
 		}
@@ -154,24 +148,32 @@ func (l Lines) decodeScalar(path string, n *yaml.Node, v reflect.Value) error {
 	case *int:
 		i, err := strconv.Atoi(s)
 		if err != nil {
-			return l.Errorf(path, "%q is not a whole number", s)
+			return l.Errorf(path, "%q is not a whole number%s; write digits alone, such as 4", s, tooLarge(err))
 		}
 		*p = i
 	case *float64:
 		f, err := strconv.ParseFloat(s, 64)
 		if err != nil {
-			return l.Errorf(path, "%q is not a number", s)
+			return l.Errorf(path, "%q is not a number%s; write one such as 0.5", s, tooLarge(err))
 		}
 		*p = f
 	case *bool:
 		if s != "true" && s != "false" {
-			return l.Errorf(path, "%q is neither true nor false", s)
+			return l.Errorf(path, "%q is neither true nor false; write one of them", s)
 		}
 		*p = s == "true"
 	default:
 		panic("config: no decoder for " + v.Type().String())
 	}
 	return nil
+}
+
+// tooLarge says that a number is one, but larger than weft's are.
+func tooLarge(err error) string {
+	if errors.Is(err, strconv.ErrRange) {
+		return " of 64 bits"
+	}
+	return ""
 }
 
 // example says what a value of a type that unmarshals text looks like.

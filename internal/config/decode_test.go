@@ -44,7 +44,7 @@ func TestDecode_errorsNameKeyAndLine(t *testing.T) {
 		"list:\n- name: x\n- on: [y]": "f:3: list[1].on[0]: \"y\" is not a prefix",
 		"count: 1\ncount: 2":          "f:2: count: given twice",
 		"count: &a 1":                 "f:1: count: anchors",
-		"count: 1\n---\ncount: 2":     "f: a second document",
+		"count: 1\n---\ncount: 2":     "f:2: a second document",
 		"- count":                     "f:1: the file has a list",
 		"count: [1":                   "f:1: not YAML",
 	} {

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"weft/internal/exitcode"
 )
 
 // MaxBytes bounds the size of a file.
@@ -35,7 +37,7 @@ func (l Lines) Errorf(key, format string, args ...any) error {
 		}
 		k = k[:i]
 	}
-	return fmt.Errorf("%s: %s: %w", where, key, fmt.Errorf(format, args...))
+	return exitcode.AsUsage(fmt.Errorf("%s: %s: %w", where, key, fmt.Errorf(format, args...)))
 }
 
 // Read reads a file of at most MaxBytes. who is the name of the reading program in errors.
@@ -43,25 +45,35 @@ func Read(file, who string) ([]byte, error) {
 	text, err := read(file, MaxBytes)
 	switch {
 	case errors.Is(err, os.ErrPermission):
-		return nil, fmt.Errorf("configuration: %w: the user that %s runs as (key user) must be able to read it", err, who)
+		err = fmt.Errorf("configuration: %s: permission denied; the user that %s runs as (key user) must be able to read it", file, who)
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fmt.Errorf("configuration: %w; %s --print-config shows one", err, who)
+		err = fmt.Errorf("configuration: %s: there is no such file; name another with --config, or begin with %s --print-config > %s", file, who, file)
 	case err != nil:
-		return nil, fmt.Errorf("configuration: %w", err)
+		err = fmt.Errorf("configuration: %w", err)
 	}
-	return text, nil
+	return text, exitcode.AsUsage(err)
+}
+
+// ReadInput reads a file of at most so many bytes that a command line names. Its errors are in
+// words, and usage errors.
+func ReadInput(file string, most int64) ([]byte, error) {
+	text, err := read(file, most)
+	return text, exitcode.AsUsage(err)
 }
 
 // read reads a file of at most so many bytes.
 func read(file string, most int64) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, err
+		return nil, fileError(file, err)
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, most+1))
-	if err == nil && int64(len(text)) > most {
-		err = fmt.Errorf("%s is longer than %d bytes", file, most)
+	if err != nil {
+		return nil, fileError(file, err)
 	}
-	return text, err
+	if int64(len(text)) > most {
+		return nil, fmt.Errorf("%s: longer than %d bytes; name a smaller file", file, most)
+	}
+	return text, nil
 }

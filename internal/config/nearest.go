@@ -31,9 +31,9 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// didYouMean names the known word that is nearest to one that is not, or all if
+// DidYouMean names the known word that is nearest to one that is not, or all if
 // none is near.
-func didYouMean(word string, known []string) string {
+func DidYouMean(word string, known []string) string {
 	best, at := "", len(word)/2+1
 	for _, k := range known {
 		if d := Distance(word, k); d < at {

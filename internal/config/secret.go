@@ -22,7 +22,7 @@ func (l Lines) Secret(key, text, file, who string) (secret [32]byte, given bool,
 		key += "_file"
 		b, err := read(file, maxKeyFile)
 		if err != nil {
-			return secret, false, l.Errorf(key, "%w; %s must be able to read it", err, who)
+			return secret, false, l.Errorf(key, "%w; %s must be able to read it, and weft keygen makes one", err, who)
 		}
 		text = strings.TrimSpace(string(b))
 	case text == "":

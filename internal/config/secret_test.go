@@ -43,8 +43,8 @@ func TestSecret(t *testing.T) {
 		{text[1:] + "!", "", false, "f:2: peers[0].key: is not 32 bytes"},
 		{base64.StdEncoding.EncodeToString(make([]byte, 32)), "", false, "f:2: peers[0].key: is not 32 bytes"},
 		{"", file("short", text[:40]), false, "f:3: peers[0].key_file: is not 32 bytes"},
-		{"", file("long", strings.Repeat(" ", maxKeyFile)+text), false, "f:3: peers[0].key_file: " + filepath.Join(dir, "long") + " is longer than 4096 bytes; weft host must be able to read it"},
-		{"", filepath.Join(dir, "none"), false, "f:3: peers[0].key_file: open " + filepath.Join(dir, "none")},
+		{"", file("long", strings.Repeat(" ", maxKeyFile)+text), false, "f:3: peers[0].key_file: " + filepath.Join(dir, "long") + ": longer than 4096 bytes"},
+		{"", filepath.Join(dir, "none"), false, "f:3: peers[0].key_file: " + filepath.Join(dir, "none") + ": there is no such file"},
 	} {
 		got, given, err := l.Secret("peers[0].key", c.text, c.file, "weft host")
 		want := secret
@@ -63,8 +63,8 @@ func TestSecret(t *testing.T) {
 // A file is read up to a bound, whatever it is.
 func TestRead_isBounded(t *testing.T) {
 	for file, says := range map[string]string{
-		"/dev/zero":                             "configuration: /dev/zero is longer than 1048576 bytes",
-		filepath.Join(t.TempDir(), "none.yaml"): "weft host --print-config shows one",
+		"/dev/zero":                             "configuration: /dev/zero: longer than 1048576 bytes",
+		filepath.Join(t.TempDir(), "none.yaml"): "begin with weft host --print-config > ",
 	} {
 		if _, err := Read(file, "weft host"); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want an error saying %q", file, err, says)

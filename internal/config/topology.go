@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"weft/internal/exitcode"
 	"weft/topology"
 	"weft/topology/graph"
 )
@@ -18,7 +19,7 @@ const maxTopology = 8 << 20
 func Topology(spec string) (*topology.Topology, error) {
 	t, g, err := Fabric(spec)
 	if g != nil {
-		return nil, fmt.Errorf("%s: it is a graph, which this command does not take; weft topology, weft plan, weft paths, weft host and weft sim permutation do", spec)
+		return nil, exitcode.AsUsage(fmt.Errorf("%s: it is a graph, which this command does not take; weft topology, weft plan, weft paths, weft host and weft sim permutation do", spec))
 	}
 	return t, err
 }
@@ -27,9 +28,9 @@ func Topology(spec string) (*topology.Topology, error) {
 func Fabric(spec string) (t *topology.Topology, g *graph.Graph, err error) {
 	if ext := filepath.Ext(spec); ext != ".yaml" && ext != ".yml" {
 		t, err = topology.Parse(spec)
-		return t, nil, err
+		return t, nil, exitcode.AsUsage(err)
 	}
-	text, err := read(spec, maxTopology)
+	text, err := ReadInput(spec, maxTopology)
 	if err != nil {
 		return nil, nil, fmt.Errorf("topology file: %w", err)
 	}
@@ -39,7 +40,7 @@ func Fabric(spec string) (t *topology.Topology, g *graph.Graph, err error) {
 		t, err = topology.ParseFile(text)
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("%s: %w", spec, err)
+		return nil, nil, InFile(spec, text, err)
 	}
 	return t, g, nil
 }

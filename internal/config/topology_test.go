@@ -21,8 +21,8 @@ func TestTopology_specOrFile(t *testing.T) {
 		{"leaf-spine:leaves=2,spines=2,hosts=1", "leaf-spine:leaves=2,spines=2,hosts=1", ""},
 		{write("a.yaml", good), "vl2:d0=2,d1=4,d2=4", ""},
 		{write("b.yml", good), "vl2:d0=2,d1=4,d2=4", ""},
-		{write("c.yaml", "kind: vl2\nd0: 2\nd1: 3\nd2: 4\n"), "", "c.yaml: topology file: line 3"},
-		{filepath.Join(dir, "none.yaml"), "", "no such file"},
+		{write("c.yaml", "kind: vl2\nd0: 2\nd1: 3\nd2: 4\n"), "", "c.yaml:3: "},
+		{filepath.Join(dir, "none.yaml"), "", "there is no such file"},
 		{dir + "/a.json", "", "unknown kind"},
 		{write("large.yaml", strings.Repeat("#", maxTopology+1)), "", "longer than"},
 	} {

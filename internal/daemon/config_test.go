@@ -175,7 +175,7 @@ func TestParse_bad(t *testing.T) {
 		{"tun: weft0", []string{"f:1: tun: has one value where keys with values must be"}},
 		{"udp:\n  peers: b", []string{"f:2: udp.peers: has one value where a list", "[]"}},
 		{"- mode", []string{"f:1: the file has a list where keys with values must be"}},
-		{"mode: *x", []string{"f: not YAML", "anchor"}},
+		{"mode: *x", []string{"f:1: not YAML", "anchor"}},
 		{"mode: &x gateway", []string{"f:1: mode:", "anchors and aliases"}},
 		{"mode: gateway\n\tpolicy: drb", []string{"f:2: not YAML"}},
 		{"mode: gateway\n---\nmode: offload", []string{"second document"}},

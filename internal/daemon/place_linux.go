@@ -46,15 +46,12 @@ func (c *Config) find(ctx context.Context) (place, error) {
 	}
 	p := place{address: c.Address}
 	var err error
-	switch has, err2 := hostsetup.HasAddress(p.address); {
-	case !p.address.IsValid():
+	if !p.address.IsValid() {
 		if p.address, err = hostsetup.FindHost(c.fabric); err != nil {
 			return p, c.lines.Errorf("address", "%w", err)
 		}
-	case err2 != nil:
-		return p, err2
-	case !has:
-		return p, c.lines.Errorf("address", "%s is not on this machine, as ip address shows; write auto, or the one that it has", p.address)
+	} else if err := c.hasAddress(); err != nil {
+		return p, err
 	}
 	if err := c.findUplinks(&p); err != nil {
 		return p, c.lines.Errorf("uplink", "%w", err)

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"io"
 	"os"
+
+	"weft/internal/exitcode"
 )
 
-var errLinuxOnly = errors.New("host: needs the routing rules, TUN and eBPF of Linux; elsewhere, programs can embed package stack")
+var errLinuxOnly = exitcode.AsAbsent(errors.New("host: needs the routing rules, TUN and eBPF of Linux; elsewhere, programs can embed package stack"))
 
 // Run fails: weft host is for Linux.
 func Run(context.Context, string, <-chan os.Signal, io.Writer) error { return errLinuxOnly }

@@ -125,7 +125,7 @@ func (c *Config) checkFabric() (err error) {
 		return err
 	}
 	if c.Gateway.IsValid() && !c.Gateway.Is4() {
-		return c.lines.Errorf("gateway", "%s is not IPv4; the fabric is", c.Gateway)
+		return c.lines.Errorf("gateway", "%s is not IPv4, and the fabric is; write an IPv4 address, or auto", c.Gateway)
 	}
 	if !c.Address.IsValid() || c.tunnels() || c.learns() {
 		return nil

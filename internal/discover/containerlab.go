@@ -137,7 +137,7 @@ func listed[T any](text string, read func(string) (T, error)) (list []T, err err
 	for word := range strings.SplitSeq(text, ",") {
 		v, err := read(strings.TrimSpace(word))
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("%q, must be an address such as 172.16.0.1, or a prefix such as 192.168.1.0/26", strings.TrimSpace(word))
 		}
 		list = append(list, v)
 	}

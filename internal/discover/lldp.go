@@ -70,10 +70,10 @@ func LLDP(texts map[string][]byte) (f Found, err error) {
 		self := node(file)
 		var text lldpFile
 		if err := json.Unmarshal(texts[file], &text); err != nil {
-			return f, fmt.Errorf("lldp: %s: %w; wanted is the output of lldpcli -f json show neighbors", file, err)
+			return f, fmt.Errorf("lldp: %s: is not JSON as LLDP's; it must be the output of lldpcli -f json show neighbors", file)
 		}
 		if text.LLDP == nil {
-			return f, fmt.Errorf("lldp: %s: no key lldp; wanted is the output of lldpcli -f json show neighbors", file)
+			return f, fmt.Errorf("lldp: %s: no key lldp; it must be the output of lldpcli -f json show neighbors", file)
 		}
 		for _, entry := range text.LLDP.Interface {
 			for _, port := range slices.Sorted(maps.Keys(entry)) {

@@ -48,7 +48,7 @@ func TestLLDP_golden(t *testing.T) {
 }
 
 func TestLLDP_errors(t *testing.T) {
-	for text, want := range map[string]string{"": "lldp: leaf1: unexpected end", "{}": "lldp: leaf1: no key lldp", `{"lldp": {"interface": 3}}`: "lldp: leaf1: json:"} {
+	for text, want := range map[string]string{"": "lldp: leaf1: is not JSON", "{}": "lldp: leaf1: no key lldp", `{"lldp": {"interface": 3}}`: "lldp: leaf1: is not JSON"} {
 		if _, err := LLDP(map[string][]byte{"leaf1": []byte(text)}); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "lldpcli -f json show neighbors") {
 			t.Errorf("%q: error %v, want %q", text, err, want)
 		}

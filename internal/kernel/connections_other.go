@@ -2,9 +2,13 @@
 
 package kernel
 
-import "errors"
+import (
+	"errors"
+
+	"weft/internal/exitcode"
+)
 
 // Connections needs Linux.
 func Connections() ([]Connection, error) {
-	return nil, errors.New("needs the socket tables of Linux; run it on the host whose connections they are")
+	return nil, exitcode.AsAbsent(errors.New("needs the socket tables of Linux; run it on the host whose connections they are"))
 }

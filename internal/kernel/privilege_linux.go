@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/exitcode"
 	"weft/internal/shortage"
 )
 
@@ -21,7 +22,7 @@ func Explain(err error) error {
 	if errors.As(err, new(Refused)) || !errors.Is(err, unix.EPERM) && !errors.Is(err, unix.EACCES) {
 		return err
 	}
-	return Refused{fmt.Errorf("%w: run as root or with the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN", err)}
+	return Refused{exitcode.AsAbsent(fmt.Errorf("%w: run as root or with the capabilities CAP_NET_ADMIN and CAP_SYS_ADMIN", err))}
 }
 
 // NotTheKernels reports whether an error would be the same with any kernel: a lack
@@ -38,7 +39,7 @@ func RequireCapability(number int, name string) error {
 		return fmt.Errorf("read the capabilities: %w", err)
 	}
 	if data[number/32].Effective&(1<<(number%32)) == 0 {
-		return fmt.Errorf("no %s: run as root or with that capability", name)
+		return exitcode.AsAbsent(fmt.Errorf("no %s: run as root or with that capability", name))
 	}
 	return nil
 }

@@ -35,8 +35,11 @@ func LookUp(name string) (Account, error) {
 		if _, wrong := strconv.Atoi(name); wrong == nil {
 			u, err = user.LookupId(name)
 		}
-		if err != nil { // of the name where it is no number
-			return Account{}, fmt.Errorf("user %q: %w; create it, or name another (key user)", name, err)
+		if errors.As(err, new(user.UnknownUserError)) || errors.As(err, new(user.UnknownUserIdError)) {
+			return Account{}, fmt.Errorf("there is no user %q on this machine; create it, or name another", name)
+		}
+		if err != nil {
+			return Account{}, fmt.Errorf("user %q: %w; name another", name, err)
 		}
 	}
 	uid, err1 := strconv.Atoi(u.Uid)

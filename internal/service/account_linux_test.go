@@ -6,7 +6,7 @@ import (
 )
 
 func TestLookUp_errorsSayWhatIsMissing(t *testing.T) {
-	for name, want := range map[string]string{"nosuchuser": "unknown user nosuchuser", "4000000001": "unknown userid 4000000001"} {
+	for name, want := range map[string]string{"nosuchuser": `no user "nosuchuser"`, "4000000001": `no user "4000000001"`} {
 		_, err := LookUp(name)
 		if err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "create it") || strings.Contains(err.Error(), "strconv") {
 			t.Errorf("%s: %v, want %q", name, err, want)

@@ -45,7 +45,7 @@ func TestLookUp_byNameAndNumber(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, a, err)
 		}
 	}
-	if _, err := LookUp("weft-nobody-such"); err == nil || !strings.Contains(err.Error(), "name another (key user)") {
+	if _, err := LookUp("weft-nobody-such"); err == nil || !strings.Contains(err.Error(), "create it, or name another") {
 		t.Errorf("no such user: %v", err)
 	}
 }

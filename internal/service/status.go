@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -76,12 +77,25 @@ func ServeStatus(path string, standard func() (string, error), status func() any
 	return s, nil
 }
 
+// unanswered says why nobody answers at a socket.
+func unanswered(path, who string, err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("status: there is no socket %s; is %s running in this network namespace? (--socket names another's)", path, who)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("status: %s: permission denied; ask as a user who may write there, or give %s another path (key status)", path, who)
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return fmt.Errorf("status: nobody answers at %s; is %s running in this network namespace? (--socket names another's)", path, who)
+	}
+	return fmt.Errorf("status: %w; is %s running in this network namespace? (--socket names another's)", err, who)
+}
+
 // AskStatus returns the status, as JSON, of the daemon behind a socket. It waits for at most
 // 30 s, and no longer than ctx. If nobody answers, who is the name of that daemon in the error.
 func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
 	if err != nil {
-		return nil, fmt.Errorf("status: %w; is %s running in this network namespace? (--socket names another's)", err, who)
+		return nil, unanswered(path, who, err)
 	}
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(askTime))

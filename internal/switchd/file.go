@@ -104,7 +104,7 @@ func (f *File) validate() (err error) {
 		if n, err := f.fabric.Lookup(f.Node); err != nil {
 			return f.lines.Errorf("node", "%w", err)
 		} else if n.Layer == topology.LayerHost {
-			return f.lines.Errorf("node", "%s is a host; its switches are edge, aggregation and core", n.Name)
+			return f.lines.Errorf("node", "%s is a host; name an edge, aggregation or core switch", n.Name)
 		}
 	}
 	if err := new(fabric.Options).Carry(f.Encap); err != nil {

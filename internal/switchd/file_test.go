@@ -47,7 +47,7 @@ func TestParse_namesTheLineAndTheFix(t *testing.T) {
 		"meter:\n  ecn: -5us":                     {"x.yaml:2: meter.ecn", "0 or more"},
 		"meter:\n  ecn: fast":                     {"x.yaml:2: meter.ecn", "such as 65us"},
 		"meter:\n  ecn: 65us\n  ecn_bytes: 1":     {"x.yaml:3: meter.ecn_bytes", "ecn is 65µs; remove ecn_bytes"},
-		"meter:\n  red:\n    action: kill":        {"x.yaml:3: meter.red.action", "none of off, drop and mark"},
+		"meter:\n  red:\n    action: kill":        {"x.yaml:3: meter.red.action", "use off, drop or mark"},
 		"meter:\n  ecn: 1\n  red: {action: mark}": {"x.yaml:3: meter.red.action", "set ecn to 0"},
 		"meter:\n  red: {max_p: 2}":               {"x.yaml:2: meter.red.max_p", "to 1"},
 		"meter:\n  red: {weight: 0}":              {"x.yaml:2: meter.red.weight", "0.0005 to 1"},

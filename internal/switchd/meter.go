@@ -41,7 +41,7 @@ func (f *File) checkRED() error {
 	r := f.Meter.RED
 	switch {
 	case r.Action != "off" && r.Action != "drop" && r.Action != "mark":
-		return f.lines.Errorf("meter.red.action", "%q is none of off, drop and mark", r.Action)
+		return f.lines.Errorf("meter.red.action", "%q is unknown; use off, drop or mark", r.Action)
 	case r.Action != "off" && (f.Meter.ECNBytes != 0 || f.Meter.ECN != (fabric.QueueLength{})):
 		return f.lines.Errorf("meter.red.action", "is %s, and ecn marks, too; set ecn to 0 or action to off", r.Action)
 	}

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
+	"weft/encap"
 	"weft/fabric"
 	"weft/internal/event"
 	"weft/internal/service"
@@ -146,10 +148,19 @@ func (d *daemon) configure(c Config) error {
 	if d.setup, report, err = fabric.ApplySwitch(plan); err != nil {
 		return err
 	}
-	d.log.Infof(event.Configured, "configured: %d settings changed; decapsulates by %s; labels by %v", report.Changed, cmp.Or(report.Decap, "nothing"), report.Labels)
+	d.log.Infof(event.Configured, "configured: %d settings changed; decapsulates by %s; labels by %s", report.Changed, cmp.Or(report.Decap, "nothing"), cmp.Or(carriers(report.Labels), "nothing"))
 	d.plain = service.OneLine(report.Plain)
 	for _, note := range report.Notes {
 		d.log.Info(event.Limited, "note: "+note)
 	}
 	return nil
+}
+
+// carriers lists them, for people.
+func carriers(list []encap.Carrier) string {
+	var names []string
+	for _, c := range list {
+		names = append(names, c.String())
+	}
+	return strings.Join(names, ", ")
 }

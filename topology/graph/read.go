@@ -140,9 +140,9 @@ func (n *Node) read(f field) (err error) {
 	case "tier":
 		n.Tier, err = number(f.value, MaxTier)
 	case "addresses":
-		n.Addresses, err = listOf(f.value, netip.ParseAddr)
+		n.Addresses, err = listOf(f.value, parseAddr)
 	case "prefixes":
-		n.Prefixes, err = listOf(f.value, netip.ParsePrefix)
+		n.Prefixes, err = listOf(f.value, parsePrefix)
 	case "as":
 		var as uint64
 		as, err = strconv.ParseUint(f.value.Value, 10, 32)
@@ -161,7 +161,7 @@ func (n *Node) readSIDs(value *yaml.Node) error {
 		return err
 	}
 	for _, k := range keys {
-		p, err := netip.ParsePrefix(k.value.Value)
+		p, err := parsePrefix(k.value.Value)
 		if err != nil {
 			return errorf(k.value.Line, "%s: %s: %w", what, k.name, err)
 		}
@@ -220,6 +220,22 @@ func (s *Spec) readLinks(n *yaml.Node) error {
 		}
 	}
 	return nil
+}
+
+func parseAddr(text string) (netip.Addr, error) {
+	a, err := netip.ParseAddr(text)
+	if err != nil {
+		return a, fmt.Errorf("%q, must be an address, such as 172.16.0.1", text)
+	}
+	return a, nil
+}
+
+func parsePrefix(text string) (netip.Prefix, error) {
+	p, err := netip.ParsePrefix(text)
+	if err != nil {
+		return p, fmt.Errorf("%q, must be a prefix, such as 192.168.1.0/26", text)
+	}
+	return p, nil
 }
 
 const (

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package daemon
+
+// Here looks at nothing: weft host runs on Linux only.
+func (c *Config) Here() error { return nil }
