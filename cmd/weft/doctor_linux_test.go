@@ -145,11 +145,14 @@ func TestDoctor_faults(t *testing.T) {
 	}
 	b := newDoctorBed(t)
 	drop := "nft add table ip wrong && nft 'add chain ip wrong c { type filter hook %s priority 0; }' && nft add rule ip wrong c ip protocol 4 drop"
-	for _, c := range []struct {
+	b.waitFirst(true, "", "", "")
+	b.waitFirst(false, "", "", "")
+	for _, c := range []struct { // what only costs speed comes first, before paths have lost packets
 		name, node, harm, heal string
 		fabric                 bool
 		check, words           string
 	}{
+		{"no selective acknowledgements", "h0.0.2", "sysctl -qw net.ipv4.tcp_sack=0", "sysctl -qw net.ipv4.tcp_sack=1", false, "tcp", "tcp_sack"},
 		{"a firewall at an edge switch", "e0.0", fmt.Sprintf(drop, "forward"), "nft delete table ip wrong", true, "firewall", "IP-in-IP"},
 		{"a firewall at the host", "h0.0.2", fmt.Sprintf(drop, "output"), "nft delete table ip wrong", false, "firewall", "IP-in-IP"},
 		{"strict rp_filter", "a0.2", "sysctl -qw net.ipv4.conf.all.rp_filter=1", "sysctl -qw net.ipv4.conf.all.rp_filter=0", true, "rp_filter", "strict"},
@@ -157,13 +160,11 @@ func TestDoctor_faults(t *testing.T) {
 		{"a link at a tenth of its rate", "c1.1", "tc qdisc change dev p0 root handle 1: tbf rate 20mbit burst 3200 limit 75000",
 			"tc qdisc change dev p0 root handle 1: tbf rate 200mbit burst 3200 limit 75000", true, "queue", "20 Mbit/s"},
 		{"a route that is gone", "e1.0", "ip route del 10.4.1.1/32", "", true, "routes", "10.4.1.1/32"},
-		{"no selective acknowledgements", "h0.0.2", "sysctl -qw net.ipv4.tcp_sack=0", "sysctl -qw net.ipv4.tcp_sack=1", false, "tcp", "tcp_sack"},
 	} {
 		node := c.node
 		if !c.fabric {
 			node = ""
 		}
-		b.waitFirst(c.fabric, "", "", "")
 		if b.in(c.node, c.harm); !t.Run(c.name, func(t *testing.T) { b.of(t).waitFirst(c.fabric, node, c.check, c.words) }) {
 			return
 		}
@@ -173,8 +174,6 @@ func TestDoctor_faults(t *testing.T) {
 			mustWeft(t, "lab", "up", "--name", b.lab.Config.Name, "--rate", "200") // repairs
 		}
 	}
-	b.waitFirst(true, "", "", "")
-
 	t.Run("a bouncing switch that takes no outer header off", func(t *testing.T) {
 		b := b.of(t)
 		b.do("c2.1", func() error {

@@ -113,7 +113,7 @@ func faults(t *testing.T) []fault {
 		{"forwarding", switch_, func(f *Facts) { f.Settings["net.ipv4.conf.p2.forwarding"] = "0" }, "from p2"},
 		{"programs", host, func(f *Facts) { f.Devices[0].Programs["weft-spray"] = false }, "weft-spray"},
 		{"foreign", host, func(f *Facts) { f.Devices[0].Foreign = []Foreign{{"egress", "another's program 5"}} }, "program 5"},
-		{"foreign", host, func(f *Facts) { f.Devices[0].XDP = true }, "XDP"},
+		{"foreign", host, func(f *Facts) { f.Devices[0].XDP, f.Host.Failures.Paths[1].State = true, "quarantined" }, "XDP"},
 		{"foreign", switch_, func(f *Facts) { f.Devices[1].Drops = []Foreign{{"egress", "a filter of flower drops packets"}} }, "flower"},
 		{"decapsulation", switch_, func(f *Facts) {
 			for i := range f.Devices {
@@ -209,7 +209,11 @@ func TestExamine_eachFaultIsNamed(t *testing.T) {
 
 // Where all is well nothing is wrong, and each check of the role says something.
 func TestExamine_allIsWell(t *testing.T) {
-	for _, f := range []*Facts{host(), switch_()} {
+	own := host() // an operator's program at a host whose packets take their paths is meant to be
+	own.Devices[0].XDP, own.Devices[0].Drops = true, []Foreign{{"egress", "a filter of flower drops packets"}}
+	mixed := switch_() // an edge switch whose hosts have another MTU
+	mixed.Plan.Bouncing, mixed.Devices[0].MTU = false, 9000
+	for _, f := range []*Facts{host(), switch_(), own, mixed} {
 		all := Examine(f)
 		if n := Wrong(all); n != 0 {
 			t.Errorf("%s: %s", f.Role, Text("x", all))

@@ -124,11 +124,14 @@ func askForeign(f *Facts) (all []Finding, well string) {
 			all = append(all, wrong(explains, fmt.Sprintf("%s runs in front of weft's at %s of %s, and may keep packets from it", p.Text, p.Hook, d.Name),
 				"have it attached behind weft's, or see that it passes packets on: bpftool net, tc filter show dev "+d.Name+" "+p.Hook))
 		}
+		if f.Role == RoleHost && !f.suffers() {
+			continue // what these do is meant to be
+		}
 		for _, p := range d.Drops {
 			all = append(all, wrong(explains, fmt.Sprintf("%s at %s of %s", p.Text, p.Hook, d.Name), "tc -s filter show dev "+d.Name+" "+p.Hook+"; tc filter del dev "+d.Name+" "+p.Hook))
 		}
 		if d.XDP {
-			all = append(all, wrong(slows, fmt.Sprintf("a program of XDP at %s sees packets before weft's do, and may drop or rewrite them", d.Name),
+			all = append(all, wrong(explains, fmt.Sprintf("a program of XDP at %s sees packets before weft's do, and may drop or rewrite them", d.Name),
 				"does it pass on IP-in-IP and UDP 9339? ip link show "+d.Name+"; ip link set "+d.Name+" xdp off takes it away"))
 		}
 	}
@@ -149,7 +152,8 @@ func askMTU(f *Facts) (all []Finding, well string) {
 		}
 		most = max(most, d.MTU)
 	}
-	if len(all) == 0 && f.Role == RoleSwitch && least < most {
+	// Ports to hosts may have another MTU than the fabric; a switch that bounces packets has none.
+	if len(all) == 0 && f.Plan != nil && f.Plan.Bouncing && least < most {
 		for _, d := range f.Devices {
 			if d.Present && d.WantMTU == 0 && d.MTU == least {
 				all = append(all, wrong(explains, fmt.Sprintf("the MTU of %s is %d, and that of other ports %d: longer packets are lost there", d.Name, d.MTU, most), fmt.Sprintf("ip link set %s mtu %d, at both ends", d.Name, most)))

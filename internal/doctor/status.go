@@ -130,6 +130,21 @@ func askBouncing(f *Facts) (all []Finding, well string) {
 	return all, ""
 }
 
+// suffers reports whether packets of the host do not take their paths.
+func (f *Facts) suffers() bool {
+	if f.Host == nil {
+		return false
+	}
+	if f.Host.Reach != nil && f.Host.Reach.Plain > 0 {
+		return true
+	}
+	if f.Host.Failures == nil {
+		return false
+	}
+	silent, _ := f.silent()
+	return len(silent) > 0
+}
+
 type bounce struct {
 	name string
 	addr netip.Addr
