@@ -40,6 +40,8 @@ var badCommands = []badInput{
 	{"status --json host", "", wrong, []string{"weft status", `"host"`}},
 	{"blame 10.0.0.2", "", wrong, []string{"weft blame", `"10.0.0.2"`}},
 	{"conns 10.0.0.2", "", wrong, []string{"weft conns", `"10.0.0.2"`}},
+	{"doctor now", "", wrong, []string{"weft doctor", `"now"`}},
+	{"doctor --ssh a,b", "", wrong, []string{"--ssh", "--fabric"}},
 	{"bugreport now", "", wrong, []string{"weft bugreport", `"now"`}},
 	{"plan e0.0", "", wrong, []string{"weft plan", `"e0.0"`}},
 	{"paths h0.0.2 h3.1.3", "", wrong, []string{"weft paths", `"h0.0.2"`}},

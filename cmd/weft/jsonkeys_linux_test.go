@@ -25,6 +25,7 @@ import (
 	"weft/fabric"
 	"weft/internal/daemon"
 	"weft/internal/dataplane"
+	"weft/internal/doctor"
 	"weft/internal/hostprog"
 	"weft/internal/pacing"
 	"weft/internal/prober"
@@ -52,6 +53,7 @@ var printed = map[string][]any{
 	"blame.go":                      {blameJSON{}},
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
+	"doctor.go":                     {[]doctor.Finding{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},
 	"paths.go":                      {[]step{}},

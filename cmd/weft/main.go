@@ -49,6 +49,7 @@ func newRootCmd() *cobra.Command {
 	root.AddCommand(
 		newBenchCmd(),
 		newDemoCmd(),
+		newDoctorCmd(),
 		newHostCmd(),
 		newKeygenCmd(),
 		newLabCmd(),
