@@ -17,8 +17,6 @@ import (
 type BlameStatus struct {
 	// Places are their names: "a0.2-c1.1", "c1.1" or "h3.1.3". It is several where no path
 	// tells them apart: the fault is at one of them.
-	// Places are their names: "a0.2-c1.1", "c1.1" or "h3.1.3". It is several where no path
-	// tells them apart: the fault is at one of them.
 	Places []string `json:"places"`
 	Kinds  []string `json:"kinds"`          // what each of Places is: "link", "switch" or "host"
 	Why    string   `json:"why,omitempty"`  // the evidence for which it is out of use
@@ -47,12 +45,12 @@ type HurtStatus struct {
 const maxEvidence = 1 << 14
 
 // blamed says what hurts the packets of the host self in t: links that are suspected by what
-// probes say now, and what has lost packets lately.
+// probes say now, switches of which no link works, and what has lost packets lately.
 func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, suspects []liveness.Suspect) []BlameStatus {
 	list := suspected(t, suspects)
 	node, ok := t.ByAddr(self)
 	if !ok {
-		return list
+		return withDead(t, list)
 	}
 	for _, v := range blame.Losses(blame.Evidence(t, node, thinned(paths, maxEvidence))) {
 		b := BlameStatus{Loss: v.Loss, Lost: int(math.Round(v.Lost)), Paths: v.Paths, Confidence: v.Confidence}
@@ -75,7 +73,7 @@ func blamed(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 		list = append(list, b)
 	}
 	slices.SortStableFunc(list, func(a, b BlameStatus) int { return cmp.Compare(b.Lost, a.Lost) })
-	return list
+	return withDead(t, list)
 }
 
 // maxSays bounds BlameStatus.Says.

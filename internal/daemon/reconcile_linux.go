@@ -77,7 +77,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		return
 	}
 	d.tellRefused()
-	err = d.repairAll()
+	err = errors.Join(d.repairAll(), d.mend(d.repairStatus()))
 	d.tellOthers()
 	switch {
 	case gone(err):

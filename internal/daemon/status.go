@@ -140,6 +140,7 @@ type FailureStatus struct {
 	Probes  any           `json:"probes,omitempty"`  // prober.Stats
 	Paths   []PathStatus  `json:"paths,omitempty"`   // that are not simply up
 	Blamed  []BlameStatus `json:"blamed,omitempty"`  // what hurts packets, the worst first
+	Late    *LateStatus   `json:"late,omitempty"`    // where packets take longer than elsewhere
 }
 
 // PathStatus is the state of a path according to its probes.

@@ -17,6 +17,9 @@ func (h *Host) problems(before *Host) (all []Problem) {
 	case h.Trouble != "":
 		fault(doTrouble(h.Trouble), "%s", h.Trouble)
 	}
+	if p, ok := h.unsent(before); ok {
+		all = append(all, p)
+	}
 	for _, u := range h.Uplinks {
 		if !u.Up {
 			fault("look at the cable, or: ip link set "+u.Device+" up", "uplink %s to %s is down", u.Device, u.Switch)
@@ -42,10 +45,15 @@ func (h *Host) problems(before *Host) (all []Problem) {
 		if f.Updates.Refused != "" {
 			fault("", "%s", f.Updates.Refused)
 		}
+		if f.Updates.Silent != "" {
+			fault("on this host: nft list ruleset (UDP 9338 comes in); at the next switch: weft switch status", "%s", f.Updates.Silent)
+		}
 	}
 	all = append(all, h.placeProblems()...)
 	all = append(all, h.rackProblems()...)
+	all = append(all, h.muteProblems()...)
 	all = append(all, h.pathProblems()...)
+	all = append(all, h.lateProblems()...)
 	all = append(all, h.learnt()...)
 	all = append(all, h.counted(before)...)
 	if s := h.Supers; s != nil && s.Bytes < s.Asked {
