@@ -24,7 +24,7 @@ import (
 // talks with, in three other pods. The switches of real run weft switch, the others an agent
 // of this process.
 const (
-	fabricOf = "fat-tree:k=4"
+	shape    = "fat-tree:k=4"
 	Observer = "h0.0.2"
 )
 
@@ -44,6 +44,11 @@ type Options struct {
 	Within time.Duration
 }
 
+// spec is the topology, which all are told alike.
+func (o Options) spec() string {
+	return fmt.Sprintf("%s,host-rate=%g,fabric-rate=%[2]g,core-rate=%[2]g", shape, o.Rate)
+}
+
 // Bed is a lab with daemons and traffic.
 type Bed struct {
 	options  Options
@@ -61,7 +66,7 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 	if err := lab.CanBuild(); err != nil {
 		return nil, err
 	}
-	top, err := topology.Parse(fabricOf)
+	top, err := topology.Parse(o.spec())
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +86,7 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 			return b, err
 		}
 	}
-	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top, RateMbit: o.Rate}); err != nil {
+	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top}); err != nil {
 		return b, err
 	}
 	for n := range top.Nodes() {
@@ -112,7 +117,7 @@ func isReal(node string) bool { return node == real[0] || node == real[1] }
 // startAgent runs the agent of a switch, which takes itself for another.
 func (b *Bed) startAgent(node, as string) error {
 	if isReal(node) {
-		return b.start(node, "switch", fmt.Sprintf("topology: %s\nnode: %s\nconfigure: false\nuser: root\nkeys:\n- {id: 1, key_file: %s}\n", fabricOf, as, b.key(0)))
+		return b.start(node, "switch", fmt.Sprintf("topology: %s\nnode: %s\nconfigure: false\nuser: root\nkeys:\n- {id: 1, key_file: %s}\n", b.options.spec(), as, b.key(0)))
 	}
 	self, err := b.topology.Lookup(as)
 	if err != nil {
@@ -128,8 +133,7 @@ func (b *Bed) startAgent(node, as string) error {
 
 // config is that of a host's daemon, and more.
 func (b *Bed) config(more string) string {
-	c := fmt.Sprintf("topology: %s,host-rate=%g,fabric-rate=%g,core-rate=%g\nfailures:\n  keys:\n  - {id: 1, key_file: %s}\n",
-		fabricOf, b.options.Rate, b.options.Rate, b.options.Rate, b.key(0))
+	c := fmt.Sprintf("topology: %s\nfailures:\n  keys:\n  - {id: 1, key_file: %s}\n", b.options.spec(), b.key(0))
 	for _, key := range []string{"topology:", "failures:"} {
 		if strings.Contains(more, key) {
 			c = without(c, key)

@@ -192,11 +192,12 @@ func (b *Bed) recover(ctx context.Context, f Fault) error {
 	return b.awaitHealthy(ctx, Observer, healing)
 }
 
-// awaitHealthy waits until neither status nor blame says that anything is wrong.
+// awaitHealthy waits until neither status nor blame says that anything is wrong, twice in a
+// row.
 func (b *Bed) awaitHealthy(ctx context.Context, node string, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	for {
+	for well := 0; ; {
 		said := ""
 		for _, t := range []Tool{Status, Blame} {
 			s, err := b.ask(ctx, t, node)
@@ -207,13 +208,16 @@ func (b *Bed) awaitHealthy(ctx context.Context, node string, limit time.Duration
 				said = s.First
 			}
 		}
-		if said == "" {
+		if well++; said != "" {
+			well = 0
+		}
+		if well == 2 {
 			return nil
 		}
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not well within %v: %s; its log ends with\n%s", node, limit, said, b.log(node))
-		case <-time.After(300 * time.Millisecond):
+		case <-time.After(every):
 		}
 	}
 }
