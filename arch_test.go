@@ -92,6 +92,8 @@ internal/simnet/...: internal/simnet stack topology topoupdate link internal/tim
 internal/pacing: encap internal/hostprog internal/kernel internal/qcn
 internal/interop:
 internal/overview:
+internal/doctor: internal/overview
+internal/doctor/gather: fabric internal/config internal/daemon internal/discover internal/doctor internal/hostsetup internal/kernel internal/overview internal/service internal/switchd
 internal/event:
 internal/eventlog: internal/event
 internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
@@ -133,7 +135,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/internal/doctor"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -141,7 +143,7 @@ var (
 		// A Host runs the patched copy: the options of the other one are of other types.
 		"gvisor.dev/gvisor/pkg/tcpip/transport/tcp": {"weft/bench/"},
 		"github.com/songgao/water":                  {"weft/link"},
-		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/bench/"},
+		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/internal/doctor/gather", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
 		// Programs that embed a Host link Prometheus' client only if they import stack/metrics.

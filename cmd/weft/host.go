@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"weft/internal/daemon"
+	"weft/internal/doctor"
+	"weft/internal/doctor/gather"
 	"weft/internal/service"
 )
 
@@ -40,7 +43,7 @@ keeps three capabilities.`,
 					return err
 				}
 				fmt.Fprintf(out, "%s is a valid configuration\n", file)
-				return nil
+				return checkHost(cmd.Context(), out, file)
 			case cleanup:
 				removed, err := daemon.Cleanup()
 				if len(removed) == 0 && err == nil {
@@ -57,9 +60,29 @@ keeps three capabilities.`,
 	f := cmd.Flags()
 	f.StringVar(&file, "config", defaultHostConfig, "the configuration `file`")
 	f.BoolVar(&print, "print-config", false, "print a configuration with every default, and do nothing else")
-	f.BoolVar(&check, "check", false, "check the configuration, and do nothing else")
+	f.BoolVar(&check, "check", false, "check the configuration and whether this machine has what it names, and do nothing else")
 	f.BoolVar(&cleanup, "cleanup", false, "remove what a daemon that died has left, and do nothing else")
 	return cmd
+}
+
+// checkHost says what keeps a host from running by a configuration here. It fails if the
+// configuration names a user, a device or an address that this machine does not have. What else
+// is wrong may be so on purpose where a file is checked on another machine.
+func checkHost(ctx context.Context, w io.Writer, file string) (err error) {
+	f, missing := gather.Facts(ctx, gather.Options{HostConfig: file, Offline: true})
+	if missing != nil {
+		return nil // it is no host
+	}
+	for _, g := range doctor.Examine(f) {
+		switch {
+		case g.OK:
+		case g.Named():
+			err = errors.Join(err, fmt.Errorf("%s; to mend it: %s", g.Cause, g.Fix))
+		default:
+			fmt.Fprintf(w, "but on this machine: %s: %s\n  fix: %s\n", g.Check, g.Cause, g.Fix)
+		}
+	}
+	return err
 }
 
 // runHost hands the signals to the daemon, whom SIGHUP is not to end.

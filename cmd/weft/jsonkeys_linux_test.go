@@ -25,6 +25,7 @@ import (
 	"weft/fabric"
 	"weft/internal/daemon"
 	"weft/internal/dataplane"
+	"weft/internal/doctor"
 	"weft/internal/hostprog"
 	"weft/internal/kernel"
 	"weft/internal/pacing"
@@ -53,6 +54,7 @@ var printed = map[string][]any{
 	"blame.go":                      {[]daemon.BlameStatus{}},
 	"conns.go":                      {[]kernel.Connection{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
+	"doctor.go":                     {[]doctor.Finding{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},
 	"paths.go":                      {[]step{}},

@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -27,6 +28,9 @@ func run() int {
 	signal.Notify(broken, syscall.SIGPIPE) // caught, not ignored: that would outlive exec
 	if err := newRootCmd().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "weft:", shortage.Explain(err))
+		if e := (ended{}); errors.As(err, &e) {
+			return e.status
+		}
 		return 1
 	}
 	return 0
@@ -42,6 +46,7 @@ func newRootCmd() *cobra.Command {
 	root.AddCommand(
 		newBenchCmd(),
 		newDemoCmd(),
+		newDoctorCmd(),
 		newHostCmd(),
 		newKeygenCmd(),
 		newLabCmd(),

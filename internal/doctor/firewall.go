@@ -1,0 +1,264 @@
+package doctor
+
+import (
+	"fmt"
+	"slices"
+)
+
+// Chain is a chain of rules of nftables, or of iptables.
+type Chain struct {
+	Family   string // ip, ip6, inet, netdev, bridge, arp
+	Table    string
+	Name     string
+	Hook     string // "" if only other chains lead to it
+	Device   string // of netdev
+	Priority int
+	Drops    bool // by its policy
+	Rules    []Rule
+}
+
+// Rule is what is done with packets that all of its Matches fit.
+type Rule struct {
+	Matches []Match
+	Verdict string // accept, drop, reject, jump, goto, return; "": it goes on
+	Target  string // of jump and goto
+	Text    string // the rule for people
+}
+
+// Match is a condition on one property of a packet. What it does not understand has the Field
+// "".
+type Match struct {
+	Field  string // protocol, dport, sport, iif, oif, family, state
+	Not    bool
+	Values []Range // of protocol and ports
+	Names  []string
+}
+
+// Range is from First to Last.
+type Range struct{ First, Last int }
+
+// packet is one that weft sends or needs. Addresses are not known.
+type packet struct {
+	what     string
+	family   string // ip or ip6
+	protocol int
+	dport    int // 0: none
+	device   string
+	hooks    []string
+}
+
+// Protocols and ports of docs/operating.md.
+const (
+	protoIPIP   = 4
+	protoUDP    = 17
+	protoIPv6   = 41
+	portUpdates = 9338
+	portProbes  = 9339
+	portQCN     = 9340
+)
+
+// needed lists the packets that must pass this machine.
+func (f *Facts) needed() (all []packet) {
+	outer, family := protoIPIP, "ip"
+	name := "IP-in-IP (protocol 4)"
+	switch {
+	case f.Config != nil && f.Config.Carrier == "srv6":
+		outer, family, name = protoIPIP, "ip6", "SRv6 (IPv6, protocol 4)"
+	case f.Config != nil && f.Config.Carrier == "udp":
+		outer = 0
+	}
+	in := []string{"ingress", "prerouting", "input"}
+	out := []string{"output", "postrouting", "egress"}
+	through := []string{"ingress", "prerouting", "forward", "postrouting", "egress"}
+	port := func(what string, n int, hooks []string) {
+		all = append(all, packet{fmt.Sprintf("%s (UDP %d)", what, n), "ip", protoUDP, n, "", hooks})
+	}
+	if f.Role == RoleSwitch {
+		all = append(all, packet{name, family, outer, 0, "", through}, packet{name + " for this switch", family, outer, 0, "", in})
+		port("hellos and link-state updates", portUpdates, in)
+		port("probes taken out of outer headers", portProbes, through)
+		return all
+	}
+	if outer != 0 {
+		all = append(all, packet{name, family, outer, 0, "", out})
+		if f.Config == nil || f.Config.Gateway {
+			all = append(all, packet{name + " of the daemon", family, outer, 0, "", []string{"prerouting", "forward", "postrouting"}})
+		}
+		port("probes", portProbes, in)
+		port("link-state updates", portUpdates, in)
+	}
+	if f.Config != nil && f.Config.QCN {
+		port("congestion messages", portQCN, in)
+	}
+	if f.Config != nil && f.Config.UDPPort != 0 {
+		port("the tunnel", f.Config.UDPPort, in)
+		port("the tunnel", f.Config.UDPPort, out)
+	}
+	return all
+}
+
+func askFirewall(f *Facts) (all []Finding, well string) {
+	told := make(map[string]bool)
+	for _, p := range f.needed() {
+		for _, hook := range p.hooks {
+			for i := range f.Firewall {
+				c := &f.Firewall[i]
+				if c.Hook != hook || !c.concerns(p) {
+					continue
+				}
+				by, drops := f.walk(c, p)
+				if !drops || told[by] {
+					continue
+				}
+				told[by] = true
+				all = append(all, wrong(explains, fmt.Sprintf("the firewall drops %s at %s: %s", p.what, hook, by), c.fix(p)))
+			}
+		}
+	}
+	return all, fmt.Sprintf("no rule drops what weft sends (%d base chains)", f.bases())
+}
+
+func (f *Facts) bases() (n int) {
+	for _, c := range f.Firewall {
+		if c.Hook != "" {
+			n++
+		}
+	}
+	return n
+}
+
+// fix is a rule that lets a packet pass.
+func (c *Chain) fix(p packet) string {
+	what := fmt.Sprintf("meta l4proto %d", p.protocol)
+	if p.dport != 0 {
+		what = fmt.Sprintf("udp dport %d", p.dport)
+	}
+	return fmt.Sprintf("nft insert rule %s %s %s %s accept; or take the rule away: nft -a list chain %s %s %s", c.Family, c.Table, c.Name, what, c.Family, c.Table, c.Name)
+}
+
+func (c *Chain) concerns(p packet) bool {
+	return c.Family == p.family || c.Family == "inet" || c.Family == "netdev"
+}
+
+// outcome is what a chain does with a packet.
+type outcome int
+
+const (
+	passes outcome = iota // or the chain's end is reached
+	accepted
+	dropped
+)
+
+// most bounds how many chains lead into each other.
+const mostChains = 16
+
+// walk follows a packet through a base chain, and says which rule drops it. A packet that a
+// rule may have accepted before, depending on addresses or the like, counts as accepted, unless
+// the rule that drops names the packet's protocol or port.
+func (f *Facts) walk(c *Chain, p packet) (by string, drops bool) {
+	w := walker{f, p, false}
+	by, o := w.chain(c, 0)
+	if o == dropped {
+		return by, true
+	}
+	if o == passes && c.Drops && !w.maybe {
+		return fmt.Sprintf("the policy of chain %s of table %s %s is drop", c.Name, c.Family, c.Table), true
+	}
+	return "", false
+}
+
+type walker struct {
+	f     *Facts
+	p     packet
+	maybe bool // a rule may have accepted it
+}
+
+func (w *walker) chain(c *Chain, depth int) (by string, o outcome) {
+	if depth > mostChains {
+		return "", passes
+	}
+	for _, r := range c.Rules {
+		fit, sure, named := r.fits(w.p)
+		if !fit {
+			continue
+		}
+		switch r.Verdict {
+		case "drop", "reject":
+			if named || sure && !w.maybe {
+				return fmt.Sprintf("%s, in chain %s of table %s %s", r.Text, c.Name, c.Family, c.Table), dropped
+			}
+		case "accept":
+			if sure {
+				return "", accepted
+			}
+			w.maybe = true
+		case "return":
+			if sure {
+				return "", passes
+			}
+		case "jump", "goto":
+			i := slices.IndexFunc(w.f.Firewall, func(o Chain) bool { return o.Family == c.Family && o.Table == c.Table && o.Name == r.Target })
+			if i < 0 {
+				continue
+			}
+			before := w.maybe
+			w.maybe = before || !sure && !named
+			by, o = w.chain(&w.f.Firewall[i], depth+1)
+			switch {
+			case o == dropped:
+				return by, o
+			case o == accepted && sure:
+				return by, o
+			case o == accepted:
+				before = true
+			case r.Verdict == "goto" && sure:
+				return by, passes
+			}
+			w.maybe = before || sure && w.maybe
+		}
+	}
+	return "", passes
+}
+
+// fits reports whether a packet may fit a rule, whether it surely does, and whether the rule
+// names the packet's protocol or port.
+func (r *Rule) fits(p packet) (fit, sure, named bool) {
+	sure = true
+	for _, m := range r.Matches {
+		yes, known := m.fits(p)
+		switch {
+		case !known:
+			sure = false
+		case !yes:
+			return false, false, false
+		case !m.Not && (m.Field == "protocol" && p.protocol != protoUDP || m.Field == "dport" && p.dport != 0):
+			named = true
+		}
+	}
+	return true, sure, named
+}
+
+// fits reports whether a packet fits, if that can be known.
+func (m *Match) fits(p packet) (yes, known bool) {
+	in := func(n int) bool {
+		return slices.ContainsFunc(m.Values, func(r Range) bool { return r.First <= n && n <= r.Last })
+	}
+	switch m.Field {
+	case "protocol":
+		return in(p.protocol) != m.Not, true
+	case "dport":
+		if p.dport == 0 {
+			return m.Not, true
+		}
+		return in(p.dport) != m.Not, true
+	case "family":
+		return slices.Contains(m.Names, p.family) != m.Not, true
+	case "state": // each of these packets is the first that is seen of its connection
+		return slices.ContainsFunc(m.Names, func(s string) bool { return s == "new" || s == "untracked" }) != m.Not, true
+	case "iif", "oif":
+		if len(m.Names) == 1 && m.Names[0] == "lo" {
+			return m.Not, true
+		}
+	}
+	return false, false
+}

@@ -1,0 +1,126 @@
+package doctor
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// leastKernel is what weft's programs need, {major, minor}: docs/operating.md.
+var leastKernel = [2]int{5, 15}
+
+// release returns major and minor of a kernel's release, such as 6.1.0-13-amd64.
+func release(text string) (v [2]int, ok bool) {
+	parts := strings.SplitN(text, ".", 3)
+	if len(parts) < 2 {
+		return v, false
+	}
+	minor, _, _ := strings.Cut(parts[1], "-")
+	for i, p := range []string{parts[0], minor} {
+		n, err := strconv.Atoi(p)
+		if err != nil {
+			return v, false
+		}
+		v[i] = n
+	}
+	return v, true
+}
+
+func older(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
+
+func askKernel(f *Facts) (all []Finding, well string) {
+	s := &f.System
+	v, ok := release(s.Release)
+	if ok && older(v, leastKernel) {
+		all = append(all, wrong(stops, fmt.Sprintf("the kernel is Linux %s, and weft's programs need %d.%d", s.Release, leastKernel[0], leastKernel[1]),
+			"boot a newer kernel, or embed package stack in the program, which needs none"))
+	}
+	if s.BPF != "" {
+		all = append(all, wrong(stops, "the kernel does not take eBPF programs: "+s.BPF,
+			"a kernel with the options BPF_SYSCALL and NET_CLS_BPF is needed; in a container, also the capabilities CAP_BPF and CAP_NET_ADMIN"))
+	}
+	if s.TUN != "" && f.Config != nil && f.Config.Gateway {
+		all = append(all, wrong(stops, "/dev/net/tun cannot be opened: "+s.TUN,
+			"modprobe tun; in a container: --device /dev/net/tun"))
+	}
+	well = "Linux " + s.Release
+	if s.TCX {
+		well += ", TCX"
+	} else {
+		well += ", clsact (no TCX: Linux 6.6)"
+	}
+	if s.BTF {
+		well += ", BTF"
+	} else if f.Config != nil && f.Config.Congestion == ownDCTCP {
+		all = append(all, wrong(stops, "congestion_control is weft_dctcp, and the kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
+			"boot a kernel with the option DEBUG_INFO_BTF, or name another congestion_control"))
+	}
+	return all, well
+}
+
+// ownDCTCP is the congestion control that weft brings.
+const ownDCTCP = "weft_dctcp"
+
+func askPrivileges(f *Facts) (all []Finding, well string) {
+	if m := f.System.Missing; len(m) > 0 {
+		all = append(all, wrong(stops, "root lacks the capabilities "+strings.Join(m, ", ")+" here, as in a container",
+			"give the container these capabilities (docker: --cap-add), or start weft outside of it"))
+	}
+	return all, "root has the capabilities that the daemon starts with"
+}
+
+// memcg is since when the kernel counts eBPF memory by control groups and not by
+// RLIMIT_MEMLOCK.
+var memcg = [2]int{5, 11}
+
+// leastMemlock is room for the tables of a host with all flows, in bytes.
+const leastMemlock = 64 << 20
+
+func askMemlock(f *Facts) (all []Finding, well string) {
+	s := &f.System
+	v, ok := release(s.Release)
+	limited := s.Memlock > 0 && s.Memlock < leastMemlock
+	for _, m := range s.Missing {
+		if m == "CAP_SYS_RESOURCE" && limited && ok && older(v, memcg) {
+			all = append(all, wrong(stops, fmt.Sprintf("locked memory is limited to %d KB, and this kernel counts eBPF tables as that", s.Memlock>>10),
+				"LimitMEMLOCK=infinity in the unit; in a container: --ulimit memlock=-1"))
+		}
+	}
+	if ok && !older(v, memcg) {
+		return all, "the kernel counts eBPF tables by control groups"
+	}
+	return all, "room for eBPF tables"
+}
+
+// fullTable is the share of the connection tracking's table above which packets are about to be
+// dropped.
+const fullTable = 0.95
+
+func askConntrack(f *Facts) (all []Finding, well string) {
+	s := &f.System
+	if s.ConntrackMax == 0 {
+		return nil, "no connection tracking"
+	}
+	if float64(s.Conntrack) >= fullTable*float64(s.ConntrackMax) {
+		all = append(all, wrong(explains, fmt.Sprintf("the table of tracked connections is full: %d of %d; the kernel drops packets of new ones", s.Conntrack, s.ConntrackMax),
+			fmt.Sprintf("sysctl -w net.netfilter.nf_conntrack_max=%d, or exempt the fabric: nft add rule ... notrack", 4*s.ConntrackMax)))
+	}
+	return all, fmt.Sprintf("%d of %d tracked connections", s.Conntrack, s.ConntrackMax)
+}
+
+// built is before any weft was.
+const built = 2025
+
+func askClock(f *Facts) (all []Finding, well string) {
+	if f.Clock.Year != 0 && f.Clock.Year < built {
+		all = append(all, wrong(explains, fmt.Sprintf("the clock says that it is %d", f.Clock.Year), "set it: timedatectl set-ntp true, or chronyd"))
+	}
+	if f.Config != nil && f.Clock.Unsynced && len(all) == 0 {
+		for _, k := range f.Config.Keys {
+			if k.From > 0 {
+				return append(all, wrong(slows, "keys change at a time (from:), and nothing keeps this machine's clock right", "timedatectl set-ntp true, or chronyd")), ""
+			}
+		}
+	}
+	return all, "plausible"
+}

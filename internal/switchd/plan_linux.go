@@ -1,0 +1,43 @@
+package switchd
+
+import (
+	"time"
+
+	"weft/fabric"
+	"weft/internal/config"
+	"weft/internal/service"
+)
+
+// Plan is what the switch is to be configured with, by its file.
+func (f *File) Plan() (fabric.NodePlan, error) {
+	self, err := f.self()
+	if err != nil {
+		return fabric.NodePlan{}, err
+	}
+	return f.config(self, time.Now()).plan(f.fabric)
+}
+
+// Account is the user that the agent runs as.
+func (f *File) Account() (service.Account, error) {
+	a, err := service.LookUp(f.User)
+	if err != nil {
+		err = f.lines.Errorf("user", "%w", err)
+	}
+	return a, err
+}
+
+// KeyFiles lists the keys' files, "" for those that the file has in it, and how long it is until
+// each is in force.
+func (f *File) KeyFiles() (files []string, from []time.Duration) {
+	for _, k := range f.Keys {
+		files, from = append(files, k.KeyFile), append(from, until(k))
+	}
+	return files, from
+}
+
+func until(k config.UpdateKey) time.Duration {
+	if k.From.IsZero() {
+		return 0
+	}
+	return time.Until(k.From)
+}
