@@ -17,7 +17,7 @@ var ofCables = []Fault{
 	{Name: "cable-far", What: "a link in another pod loses all packets but the agents'", Inject: failing("e3.1-a3.2", lab.FailSilentData),
 		Cause: Cause{{"a3.2"}}},
 	{Name: "slow-link", What: "a link at a tenth of its rate", Inject: slowed("a0.2", "c1.1", 0.1),
-		Cause: Cause{{"a0.2-c1.1", "slow"}}},
+		Cause: Cause{{"a0.2-c1.1", "slow"}, {"a0.2-c1.1", "loses"}}},
 	{Name: "loss", What: "0.5 % random loss on a link, both ways", Inject: disturbing(disturb.Disturbance{Loss: 200, Short: true}, bothEnds("e0.0", "a0.2")...),
 		Cause: Cause{{"e0.0-a0.2", "loses"}}},
 	{Name: "loss-one-way", What: "2 % random loss on a link, one way", Inject: disturbing(disturb.Disturbance{Loss: 50, Short: true}, end{"a0.3", "c2.1"}),

@@ -22,7 +22,7 @@ func TestHost_ownKernelDrops(t *testing.T) {
 		h.Uplink = "p0"
 		h.Failures.Probes = &Probes{Unsent: unsent}
 		h.Failures.Probes.Watcher.Sent = sent
-		h.Others = []Foreign{{Hook: "egress", Kind: "eBPF", Name: "policer", ID: 7}, {Hook: "ingress", Name: "other", ID: 8}}
+		h.Others = []Foreign{{Hook: "egress", Kind: "eBPF", Name: "policer", ID: 7}, {Hook: "ingress", Name: "stranger", ID: 8}}
 		if plain {
 			h.Reach.Plain = 1
 			h.Racks = []Rack{{Rack: "e0.1", Plain: true, Why: "no boomerang came home"}}
@@ -31,7 +31,7 @@ func TestHost_ownKernelDrops(t *testing.T) {
 	}
 	was := count(1000, 50, false)
 	if got := firstOf(count(1100, 145, true), was); !strings.HasPrefix(got, VerdictPlain+": this host's own kernel drops") ||
-		!strings.Contains(got, "at p0: 95 of 100 probes") || !strings.Contains(got, "policer (program 7)") || strings.Contains(got, "other") {
+		!strings.Contains(got, "at p0: 95 of 100 probes") || !strings.Contains(got, "policer (program 7)") || strings.Contains(got, "stranger") {
 		t.Error(got)
 	}
 	if v := count(1100, 145, true).View(was, time.Second); !strings.Contains(v.Why, "own kernel") {

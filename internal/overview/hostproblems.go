@@ -186,7 +186,11 @@ func (h *Host) pathProblems() (all []Problem) {
 		return nil
 	}
 	if down := slices.DeleteFunc(slices.Clone(f.Down), f.blames); len(down) > 0 {
-		all = append(all, Problem{What: fmt.Sprintf("%s out of use", list("link", "links", down)),
+		what := fmt.Sprintf("%s out of use", list("link", "links", down))
+		if cut := f.cutOff(down); len(cut) > 0 {
+			what += ", or " + list("switch", "switches", cut) + " dead: this host has no other way there"
+		}
+		all = append(all, Problem{What: what,
 			Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"})
 	}
 	var bad []string

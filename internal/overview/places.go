@@ -163,6 +163,26 @@ func (f *Failures) blames(link string) bool {
 	})
 }
 
+// cutOff lists the switches at the upper ends of links that are down to which no other way is
+// left: one cannot tell such a link from its switch.
+func (f *Failures) cutOff(links []string) (names []string) {
+	left := make(map[string]bool) // by bouncing switch, whether a way is
+	for _, p := range f.Paths {
+		if p.Bounce != "" {
+			left[p.Bounce] = left[p.Bounce] || p.State != "down" && p.State != "quarantined"
+		}
+	}
+	for _, l := range links {
+		for name, is := range left {
+			if !is && strings.HasSuffix(l, "-"+name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
 // accused reports whether a path that is avoided, such as "h3.1.3 by c1.1", is so for what
 // its host says of a place.
 func (f *Failures) accused(path string) bool {
