@@ -33,6 +33,9 @@ var (
 	real  = []string{"e0.0", "a0.2"}
 )
 
+// hello is how often neighbours say hello: rarer than by default, as one machine runs 20 switches.
+const hello = 200 * time.Millisecond
+
 // Options are what a Bed is made of.
 type Options struct {
 	Lab  string   // its name
@@ -117,7 +120,7 @@ func isReal(node string) bool { return node == real[0] || node == real[1] }
 // startAgent runs the agent of a switch, which takes itself for another.
 func (b *Bed) startAgent(node, as string) error {
 	if isReal(node) {
-		return b.start(node, "switch", fmt.Sprintf("topology: %s\nnode: %s\nconfigure: false\nuser: root\nkeys:\n- {id: 1, key_file: %s}\n", b.options.spec(), as, b.key(0)))
+		return b.start(node, "switch", fmt.Sprintf("topology: %s\nnode: %s\nconfigure: false\nhello: %v\nuser: root\nkeys:\n- {id: 1, key_file: %s}\n", b.options.spec(), as, hello, b.key(0)))
 	}
 	self, err := b.topology.Lookup(as)
 	if err != nil {
@@ -125,7 +128,7 @@ func (b *Bed) startAgent(node, as string) error {
 	}
 	keys := topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: secret(0)}}}
 	return b.do(node, func() error {
-		a, err := switchd.Start(switchd.Config{Topology: b.topology, Self: self.ID, Routes: as == node, Keys: keys})
+		a, err := switchd.Start(switchd.Config{Topology: b.topology, Self: self.ID, Hello: hello, Routes: as == node, Keys: keys})
 		b.agents[node] = a
 		return err
 	})

@@ -138,10 +138,7 @@ func faults(t *testing.T) []fault {
 		}, "a1.2 (port p1) calls itself by another name"},
 		{"bouncing", host, func(f *Facts) { f.Host.Failures.Paths[1].State = "quarantined" }, "c1.2 answers a ping"},
 		{"updates", host, func(f *Facts) {
-			f.Host.Failures.Updates = &struct {
-				Refused string `json:"refused"`
-				Error   string `json:"error"`
-			}{Refused: "updates are refused: failures.keys are not the switches'"}
+			f.Host.Failures.Updates = &overview.Updates{Refused: "updates are refused: failures.keys are not the switches'"}
 		}, "failures.keys"},
 		{"bgp", host, func(f *Facts) {
 			f.Host.BGP = &overview.BGP{Neighbors: []struct {

@@ -49,7 +49,11 @@ func (h *Host) problems(before *Host) (all []Problem) {
 			fault("on this host: nft list ruleset (UDP 9338 comes in); at the next switch: weft switch status", "%s", f.Updates.Silent)
 		}
 	}
-	all = append(all, h.placeProblems()...)
+	// What is out of use comes before what loses packets: where a link is down, others carry its
+	// packets, too, and may be full for a moment.
+	all = append(all, h.placeProblems(func(b *Blame) bool { return b.Why != "" })...)
+	all = append(all, h.downProblems()...)
+	all = append(all, h.placeProblems(func(b *Blame) bool { return b.Why == "" })...)
 	all = append(all, h.rackProblems()...)
 	all = append(all, h.muteProblems()...)
 	all = append(all, h.pathProblems()...)
@@ -178,20 +182,29 @@ func list(one, many string, all []string) string {
 	return many + " " + strings.Join(all, ", ")
 }
 
-// pathProblems tells which links are down, and which paths are out of use. It leaves out what
-// placeProblems explains.
-func (h *Host) pathProblems() (all []Problem) {
+// downProblems tells which links are down. It leaves out what placeProblems explains.
+func (h *Host) downProblems() []Problem {
 	f := h.Failures
 	if f == nil {
 		return nil
 	}
-	if down := slices.DeleteFunc(slices.Clone(f.Down), f.blames); len(down) > 0 {
-		what := fmt.Sprintf("%s out of use", list("link", "links", down))
-		if cut := f.cutOff(down); len(cut) > 0 {
-			what += ", or " + list("switch", "switches", cut) + " dead: this host has no other way there"
-		}
-		all = append(all, Problem{What: what,
-			Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"})
+	down := slices.DeleteFunc(slices.Clone(f.Down), f.blames)
+	if len(down) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s out of use", list("link", "links", down))
+	if cut := f.cutOff(down); len(cut) > 0 {
+		what += ", or " + list("switch", "switches", cut) + " dead: this host has no other way there"
+	}
+	return []Problem{{What: what,
+		Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"}}
+}
+
+// pathProblems tells which paths are out of use. It leaves out what placeProblems explains.
+func (h *Host) pathProblems() (all []Problem) {
+	f := h.Failures
+	if f == nil {
+		return nil
 	}
 	var bad []string
 	why := ""

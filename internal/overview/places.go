@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// placeProblems tells which places of the fabric hurt packets: one problem a place, with all
+// placeProblems tells which places of the fabric hurt packets, of those that which picks: one problem a place, with all
 // that speaks against it. Links that are suspected for one reason are one problem.
-func (h *Host) placeProblems() (all []Problem) {
+func (h *Host) placeProblems(which func(*Blame) bool) (all []Problem) {
 	if h.Failures == nil {
 		return nil
 	}
 	for _, g := range grouped(h.Failures.Blamed) {
 		b := &g[0]
+		if !which(b) {
+			continue
+		}
 		var names []string
 		for i := range g {
 			names = append(names, g[i].Places[0])
