@@ -121,7 +121,7 @@ func faults(t *testing.T) []fault {
 			}
 		}, "takes no outer header off"},
 		{"decapsulation", switch_, func(f *Facts) { f.Devices[2].Decap = "" }, "comes in by p2"},
-		{"routes", switch_, func(f *Facts) { f.Plan.Missing = []string{"10.1.0.0/16"} }, "1 of 4 destinations"},
+		{"routes", switch_, func(f *Facts) { f.Plan.Missing = []Missing{{"10.1.0.0/16", []string{"p1"}}} }, "1 of 4 destinations"},
 		{"settings", switch_, func(f *Facts) { f.Settings["net.ipv4.fib_multipath_hash_policy"] = "0" }, "fib_multipath_hash_policy is 0"},
 		{"ports", switch_, func(f *Facts) { f.Devices[3].Up = false }, "port p3 is down"},
 		{"ports", switch_, func(f *Facts) { f.Devices[3].Carrier = false }, "no carrier"},

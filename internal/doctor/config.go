@@ -62,19 +62,20 @@ func askAddress(f *Facts) (all []Finding, well string) {
 }
 
 func askUplink(f *Facts) (all []Finding, well string) {
-	all = f.misfit("ip link shows the devices; uplink: auto takes the one that the route to the switches leads to", "uplink", "mtu")
 	var names []string
 	for _, d := range f.Devices {
 		names = append(names, d.Name)
 		switch {
-		case !d.Present && len(f.misfit("", "uplink")) > 0: // which says so
 		case !d.Present:
-			all = append(all, wrong(stops, fmt.Sprintf("there is no device %s", d.Name), "ip link shows the devices; plug it in, or name another (key uplink)"))
+			all = append(all, Finding{Cause: "there is no device " + d.Name, Fix: "ip link shows the devices; plug it in, or name another (key uplink)", weight: stops, named: true})
 		case !d.Up:
 			all = append(all, wrong(stops, fmt.Sprintf("%s is down: somebody has set it so", d.Name), "ip link set "+d.Name+" up"))
 		case !d.Carrier:
 			all = append(all, wrong(stops, fmt.Sprintf("%s has no carrier", d.Name), "look at the cable, the optics, and the switch's port"))
 		}
+	}
+	if len(all) == 0 { // else these say the same of the routes
+		all = f.misfit("ip link shows the devices; uplink: auto takes the one that the route to the switches leads to", "uplink", "mtu")
 	}
 	return all, strings.Join(names, ", ") + " up"
 }

@@ -65,6 +65,7 @@ type Config struct {
 	Topology   string
 	Sprays     bool   // packets of one connection take several paths
 	Gateway    bool   // TCP passes through the daemon, or the order is restored by a TUN
+	TUN        string // its name
 	Signed     bool   // updates have keys
 	Carrier    string // ipip, srv6 or udp
 	Congestion string // TCP's congestion control towards the fabric; "": the kernel's
@@ -151,9 +152,15 @@ type Clock struct {
 type Plan struct {
 	Node     string
 	Settings []Setting
-	Bouncing bool     // it takes outer headers off
-	Missing  []string // destinations without a route
-	Routes   int      // that there are to be
+	Bouncing bool // it takes outer headers off
+	Missing  []Missing
+	Routes   int // that there are to be
+}
+
+// Missing is a destination without a route, and the ports that it should lead to.
+type Missing struct {
+	Prefix string
+	Ports  []string
 }
 
 // Setting is a sysctl and what it is to be.

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Chain is a chain of rules of nftables, or of iptables.
@@ -42,14 +43,18 @@ type packet struct {
 	what     string
 	family   string // ip or ip6
 	protocol int
-	dport    int // 0: none
-	device   string
+	dport    int    // 0: none; anyPort: it is not known
+	device   string // by which it comes in; "": it is not known
 	hooks    []string
+	weight   weight
 }
+
+const anyPort = -1
 
 // Protocols and ports of docs/operating.md.
 const (
 	protoIPIP   = 4
+	protoTCP    = 6
 	protoUDP    = 17
 	protoIPv6   = 41
 	portUpdates = 9338
@@ -70,29 +75,41 @@ func (f *Facts) needed() (all []packet) {
 	in := []string{"ingress", "prerouting", "input"}
 	out := []string{"output", "postrouting", "egress"}
 	through := []string{"ingress", "prerouting", "forward", "postrouting", "egress"}
-	port := func(what string, n int, hooks []string) {
-		all = append(all, packet{fmt.Sprintf("%s (UDP %d)", what, n), "ip", protoUDP, n, "", hooks})
+	add := func(what string, hooks []string) {
+		all = append(all, packet{what, family, outer, 0, "", hooks, explains})
+	}
+	port := func(what string, n int, hooks []string, w weight) {
+		all = append(all, packet{fmt.Sprintf("%s (UDP %d)", what, n), "ip", protoUDP, n, "", hooks, w})
 	}
 	if f.Role == RoleSwitch {
-		all = append(all, packet{name, family, outer, 0, "", through}, packet{name + " for this switch", family, outer, 0, "", in})
-		port("hellos and link-state updates", portUpdates, in)
-		port("probes taken out of outer headers", portProbes, through)
+		add(name, through)
+		add(name+" for this switch", in)
+		port("hellos and link-state updates", portUpdates, in, explains)
+		port("probes taken out of outer headers", portProbes, through, explains)
 		return all
 	}
+	// Hosts hear probes by packet sockets, which no firewall is in front of.
+	c := f.Config
+	if c == nil {
+		c = &Config{}
+	}
 	if outer != 0 {
-		all = append(all, packet{name, family, outer, 0, "", out})
-		if f.Config == nil || f.Config.Gateway {
-			all = append(all, packet{name + " of the daemon", family, outer, 0, "", []string{"prerouting", "forward", "postrouting"}})
+		add(name, out)
+		if c.Gateway {
+			add(name+" of the daemon", []string{"prerouting", "forward", "postrouting"})
 		}
-		port("probes", portProbes, in)
-		port("link-state updates", portUpdates, in)
+		// Without them failures are found by probes, which takes longer.
+		port("link-state updates", portUpdates, in, slows)
 	}
-	if f.Config != nil && f.Config.QCN {
-		port("congestion messages", portQCN, in)
+	if c.Gateway && c.TUN != "" {
+		all = append(all, packet{"TCP that weft hands over by " + c.TUN, "ip", protoTCP, anyPort, c.TUN, []string{"prerouting", "input"}, explains})
 	}
-	if f.Config != nil && f.Config.UDPPort != 0 {
-		port("the tunnel", f.Config.UDPPort, in)
-		port("the tunnel", f.Config.UDPPort, out)
+	if c.QCN {
+		port("congestion messages", portQCN, in, explains)
+	}
+	if c.UDPPort != 0 {
+		port("the tunnel", c.UDPPort, in, explains)
+		port("the tunnel", c.UDPPort, out, explains)
 	}
 	return all
 }
@@ -111,7 +128,7 @@ func askFirewall(f *Facts) (all []Finding, well string) {
 					continue
 				}
 				told[by] = true
-				all = append(all, wrong(explains, fmt.Sprintf("the firewall drops %s at %s: %s", p.what, hook, by), c.fix(p)))
+				all = append(all, wrong(p.weight, fmt.Sprintf("the firewall drops %s at %s: %s", p.what, hook, by), c.fix(p)))
 			}
 		}
 	}
@@ -130,7 +147,10 @@ func (f *Facts) bases() (n int) {
 // fix is a rule that lets a packet pass.
 func (c *Chain) fix(p packet) string {
 	what := fmt.Sprintf("meta l4proto %d", p.protocol)
-	if p.dport != 0 {
+	switch {
+	case p.device != "":
+		what = "iifname " + p.device
+	case p.dport > 0:
 		what = fmt.Sprintf("udp dport %d", p.dport)
 	}
 	return fmt.Sprintf("nft insert rule %s %s %s %s accept; or take the rule away: nft -a list chain %s %s %s", c.Family, c.Table, c.Name, what, c.Family, c.Table, c.Name)
@@ -231,7 +251,7 @@ func (r *Rule) fits(p packet) (fit, sure, named bool) {
 			sure = false
 		case !yes:
 			return false, false, false
-		case !m.Not && (m.Field == "protocol" && p.protocol != protoUDP || m.Field == "dport" && p.dport != 0):
+		case !m.Not && (m.Field == "protocol" && p.protocol != protoUDP && p.protocol != protoTCP || m.Field == "dport" && p.dport > 0):
 			named = true
 		}
 	}
@@ -247,8 +267,11 @@ func (m *Match) fits(p packet) (yes, known bool) {
 	case "protocol":
 		return in(p.protocol) != m.Not, true
 	case "dport":
-		if p.dport == 0 {
+		switch p.dport {
+		case 0:
 			return m.Not, true
+		case anyPort:
+			return false, false
 		}
 		return in(p.dport) != m.Not, true
 	case "family":
@@ -256,8 +279,11 @@ func (m *Match) fits(p packet) (yes, known bool) {
 	case "state": // each of these packets is the first that is seen of its connection
 		return slices.ContainsFunc(m.Names, func(s string) bool { return s == "new" || s == "untracked" }) != m.Not, true
 	case "iif", "oif":
-		if len(m.Names) == 1 && m.Names[0] == "lo" {
+		switch {
+		case len(m.Names) == 1 && m.Names[0] == "lo":
 			return m.Not, true
+		case m.Field == "iif" && p.device != "" && len(m.Names) > 0 && !strings.Contains(strings.Join(m.Names, ""), "*"):
+			return slices.Contains(m.Names, p.device) != m.Not, true
 		}
 	}
 	return false, false

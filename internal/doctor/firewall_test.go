@@ -16,10 +16,10 @@ func TestFirewall(t *testing.T) {
 		role  string
 		want  string // in the cause; "" if nothing is wrong
 	}{
-		{"the port alone", `[{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},"right":9339}},{"drop":null}]`, false, "input", RoleHost, "probes (UDP 9339) at input"},
+		{"the port alone", `[{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},"right":9338}},{"drop":null}]`, false, "input", RoleHost, "link-state updates (UDP 9338) at input"},
 		{"another port", `[{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},"right":53}},{"drop":null}]`, false, "input", RoleHost, ""},
-		{"all but a port", `[{"match":{"op":"!=","left":{"payload":{"protocol":"udp","field":"dport"}},"right":53}},{"drop":null}]`, false, "input", RoleHost, "UDP 9339"},
-		{"TCP's port of that number", `[{"match":{"op":"==","left":{"payload":{"protocol":"tcp","field":"dport"}},"right":9339}},{"drop":null}]`, false, "input", RoleHost, ""},
+		{"all but a port", `[{"match":{"op":"!=","left":{"payload":{"protocol":"udp","field":"dport"}},"right":53}},{"drop":null}]`, false, "input", RoleHost, "UDP 9338"},
+		{"TCP's port of that number", `[{"match":{"op":"==","left":{"payload":{"protocol":"tcp","field":"dport"}},"right":9338}},{"drop":null}]`, false, "input", RoleHost, ""},
 		{"all UDP of some hosts", `[{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":"10.1.0.2"}},{"match":{"op":"==","left":{"meta":{"key":"l4proto"}},"right":17}},{"drop":null}]`, false, "input", RoleHost, ""},
 		{"IP-in-IP of some hosts", `[{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":"10.1.0.2"}},{"match":{"op":"==","left":{"meta":{"key":"l4proto"}},"right":"ipencap"}},{"drop":null}]`, false, "forward", RoleSwitch, "IP-in-IP"},
 		{"an accepted network, then the policy", `[{"match":{"op":"==","left":{"payload":{"protocol":"ip","field":"saddr"}},"right":{"prefix":{"addr":"10.0.0.0","len":8}}}},{"accept":null}]`, true, "input", RoleHost, ""},
@@ -28,6 +28,9 @@ func TestFirewall(t *testing.T) {
 		{"invalid state", `[{"match":{"op":"==","left":{"ct":{"key":"state"}},"right":"invalid"}},{"drop":null}]`, false, "forward", RoleSwitch, ""},
 		{"rate limit", `[{"limit":{"rate":5}},{"drop":null}]`, false, "input", RoleHost, ""},
 		{"IPv6 alone", `[{"match":{"op":"==","left":{"meta":{"key":"nfproto"}},"right":"ipv6"}},{"drop":null}]`, false, "input", RoleHost, ""},
+		{"a port that hosts hear by packet sockets", `[{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},"right":9339}},{"drop":null}]`, false, "input", RoleHost, ""},
+		{"what comes by the uplink alone", `[{"match":{"op":"==","left":{"meta":{"key":"iifname"}},"right":"p0"}},{"accept":null}]`, true, "input", RoleHost, "TCP that weft hands over by weft0"},
+		{"TCP to a port", `[{"match":{"op":"==","left":{"payload":{"protocol":"udp","field":"dport"}},"right":9338}},{"accept":null},{"match":{"op":"==","left":{"payload":{"protocol":"tcp","field":"dport"}},"right":443}},{"accept":null}]`, false, "input", RoleHost, ""},
 		{"all", `[{"drop":null}]`, false, "input", RoleHost, "drop, in chain c"},
 	} {
 		policy := "accept"
@@ -39,7 +42,7 @@ func TestFirewall(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &Facts{Role: c.role, Firewall: chains, Config: &Config{Carrier: "ipip"}}
+		f := &Facts{Role: c.role, Firewall: chains, Config: &Config{Carrier: "ipip", Gateway: true, TUN: "weft0"}}
 		all, _ := askFirewall(f)
 		var got strings.Builder
 		for _, g := range all {

@@ -42,6 +42,9 @@ func askReverseFilter(f *Facts) (all []Finding, well string) {
 		fix += " " + ConfKey("all", "rp_filter") + "=0"
 	}
 	for _, d := range devices {
+		if f.setting(ConfKey(d, "rp_filter")) != strict {
+			continue
+		}
 		fix += " " + ConfKey(d, "rp_filter") + "=2"
 		if len(fix) > 160 {
 			fix += " and so on"

@@ -118,14 +118,14 @@ func askBouncing(f *Facts) (all []Finding, well string) {
 	none := len(silent) == ways && ways > 1 // comes home
 	switch {
 	case len(mute) > 0 && none:
-		all = append(all, wrong(seen, fmt.Sprintf("%s answer a ping, and probes in outer headers come home from none of them", join(mute)),
+		all = append(all, wrong(seen, fmt.Sprintf("%s %s a ping, and probes in outer headers come home from none of the bouncing switches", join(mute), verb(mute, "answer")),
 			"what all have in common is at fault: this host's or its edge switch's firewall on protocol 4, rp_filter at the edge switch, or no switch takes outer headers off; weft doctor there, weft plan prints what a switch needs"))
 	case len(mute) > 0:
-		all = append(all, wrong(seen, fmt.Sprintf("%s answers a ping, and probes in outer headers do not come home from there", join(mute)),
+		all = append(all, wrong(seen, fmt.Sprintf("%s %s a ping, and probes in outer headers do not come home from there", join(mute), verb(mute, "answer")),
 			fmt.Sprintf("at %s: weft doctor; is there what takes outer headers off (weft plan --node %s), is rp_filter 0, does a firewall drop protocol 4?", mute[0], mute[0])))
 	}
 	if len(dead) > 0 {
-		all = append(all, wrong(follows, fmt.Sprintf("%s answers neither probes nor a ping", join(dead)), "is the switch up, and are its links? weft blame"))
+		all = append(all, wrong(follows, fmt.Sprintf("%s %s neither probes nor a ping", join(dead), verb(dead, "answer")), "is the switch up, and are its links? weft blame"))
 	}
 	return all, ""
 }
@@ -134,6 +134,9 @@ type bounce struct {
 	name string
 	addr netip.Addr
 }
+
+// whyUnproved begins why packets to a rack go plain for a moment, until its paths are proved.
+const whyUnproved = "not proved yet"
 
 // silent lists the bouncing switches from which no probe comes home, and counts all. A path
 // whose fault has a place is not among them.
@@ -145,7 +148,9 @@ func (f *Facts) silent() (all []bounce, ways int) {
 		}
 		seen[p.Via] = true
 		ways++
-		unproved := slices.ContainsFunc(f.Host.Racks, func(r overview.Rack) bool { return strings.Contains(r.Why, "boomerang") && names(r.Why, p.Bounce) })
+		unproved := slices.ContainsFunc(f.Host.Racks, func(r overview.Rack) bool {
+			return strings.Contains(r.Why, "boomerang") && !strings.HasPrefix(r.Why, whyUnproved) && names(r.Why, p.Bounce)
+		})
 		if p.State == "quarantined" || p.State == "down" && p.Blamed == "" || unproved {
 			all = append(all, bounce{p.Bounce, p.Via})
 		}
@@ -156,4 +161,12 @@ func (f *Facts) silent() (all []bounce, ways int) {
 // names reports whether a sentence has a name in it as a word.
 func names(sentence, name string) bool {
 	return slices.ContainsFunc(strings.Fields(sentence), func(w string) bool { return strings.Trim(w, ",:;") == name })
+}
+
+// verb is what several do, or one.
+func verb(who []string, does string) string {
+	if len(who) == 1 {
+		return does + "s"
+	}
+	return does
 }

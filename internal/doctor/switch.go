@@ -2,7 +2,10 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
+
+	"weft/internal/overview"
 )
 
 func askDecap(f *Facts) (all []Finding, well string) {
@@ -34,11 +37,25 @@ func askRoutes(f *Facts) (all []Finding, well string) {
 	if f.Plan == nil {
 		return nil, "not known which there should be"
 	}
-	if m := f.Plan.Missing; len(m) > 0 {
+	var m []string
+	for _, r := range f.Plan.Missing {
+		if slices.ContainsFunc(r.Ports, f.leads) {
+			m = append(m, r.Prefix)
+		}
+	}
+	if len(m) > 0 {
 		all = append(all, wrong(explains, fmt.Sprintf("%d of %d destinations have no route: %s", len(m), f.Plan.Routes, join(m)),
 			fmt.Sprintf("weft switch with routes: true keeps them; weft plan --node %s prints them", f.Plan.Node)))
 	}
 	return all, fmt.Sprintf("to all of %d destinations", f.Plan.Routes)
+}
+
+// leads reports whether routes may lead to a port: it is up, and so is the neighbour.
+func (f *Facts) leads(port string) bool {
+	if !slices.ContainsFunc(f.Devices, func(d Device) bool { return d.Name == port && d.Up && d.Carrier }) {
+		return false
+	}
+	return f.Switch == nil || !slices.ContainsFunc(f.Switch.Neighbours, func(n overview.Neighbour) bool { return n.Port == port && n.State != "up" })
 }
 
 func askSettings(f *Facts) (all []Finding, well string) {

@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,7 +63,8 @@ func askKernel(f *Facts) (all []Finding, well string) {
 const ownDCTCP = "weft_dctcp"
 
 func askPrivileges(f *Facts) (all []Finding, well string) {
-	if m := f.System.Missing; len(m) > 0 {
+	m := slices.DeleteFunc(slices.Clone(f.System.Missing), func(name string) bool { return name == sysResource }) // see askMemlock
+	if len(m) > 0 {
 		all = append(all, wrong(stops, "root lacks the capabilities "+strings.Join(m, ", ")+" here, as in a container",
 			"give the container these capabilities (docker: --cap-add), or start weft outside of it"))
 	}
@@ -73,6 +75,8 @@ func askPrivileges(f *Facts) (all []Finding, well string) {
 // RLIMIT_MEMLOCK.
 var memcg = [2]int{5, 11}
 
+const sysResource = "CAP_SYS_RESOURCE"
+
 // leastMemlock is room for the tables of a host with all flows, in bytes.
 const leastMemlock = 64 << 20
 
@@ -81,7 +85,7 @@ func askMemlock(f *Facts) (all []Finding, well string) {
 	v, ok := release(s.Release)
 	limited := s.Memlock > 0 && s.Memlock < leastMemlock
 	for _, m := range s.Missing {
-		if m == "CAP_SYS_RESOURCE" && limited && ok && older(v, memcg) {
+		if m == sysResource && limited && ok && older(v, memcg) {
 			all = append(all, wrong(stops, fmt.Sprintf("locked memory is limited to %d KB, and this kernel counts eBPF tables as that", s.Memlock>>10),
 				"LimitMEMLOCK=infinity in the unit; in a container: --ulimit memlock=-1"))
 		}

@@ -56,9 +56,8 @@ func (l *looker) device(h *netlink.Handle, name string) doctor.Device {
 	d.Carrier = a.RawFlags&unix.IFF_RUNNING != 0
 	d.XDP = a.Xdp != nil && a.Xdp.Attached
 	l.wanted(&d)
-	d.Offloads = offloads(name)
-	if speed := sysNumber(name, "speed"); speed > 0 && link.Type() != "veth" { // which makes one up
-		d.SpeedMbit = speed
+	if link.Type() == "device" { // others make up a speed, and gain nothing by offloads that are off by default
+		d.Offloads, d.SpeedMbit = offloads(name), sysNumber(name, "speed")
 	}
 	duplex, _ := os.ReadFile("/sys/class/net/" + name + "/duplex")
 	d.Half = strings.TrimSpace(string(duplex)) == "half"

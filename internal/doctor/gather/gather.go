@@ -35,7 +35,13 @@ type Plan struct {
 	Node     string
 	Settings [][2]string // sysctls and their values
 	Bouncing bool
-	Routes   []string // destinations that are to have a route
+	Routes   []Route
+}
+
+// Route is a destination that is to have a route, and the ports that it is to lead to.
+type Route struct {
+	Prefix string
+	Ports  []string
 }
 
 // Port is how a lab has built a port.

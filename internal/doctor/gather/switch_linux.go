@@ -75,7 +75,11 @@ func PlanOf(p fabric.NodePlan) *Plan {
 	}
 	for _, r := range p.Routes {
 		if r.Table == 0 && len(r.Via) > 0 && r.Prefix.Addr().Is4() {
-			out.Routes = append(out.Routes, r.Prefix.String())
+			to := Route{Prefix: r.Prefix.String()}
+			for _, hop := range r.Via {
+				to.Ports = append(to.Ports, hop.Port)
+			}
+			out.Routes = append(out.Routes, to)
 		}
 	}
 	return out
@@ -104,8 +108,8 @@ func (l *looker) plan(p *Plan) {
 		have[kernel.PrefixKey(r)] = true
 	}
 	for _, r := range p.Routes {
-		if !have[r] {
-			out.Missing = append(out.Missing, r)
+		if !have[r.Prefix] {
+			out.Missing = append(out.Missing, doctor.Missing(r))
 		}
 	}
 }
