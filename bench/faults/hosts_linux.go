@@ -14,7 +14,7 @@ import (
 
 var ofHosts = []Fault{
 	{Name: "uplink-down", What: "the cable of the host's uplink is cut", Inject: failing("h0.0.2-e0.0", lab.FailLoud),
-		Cause: Cause{{"p0", "down"}}},
+		Cause: Cause{{"p0", "down"}, {"p0", "carrier"}}},
 	{Name: "uplink-mtu", What: "the MTU of the uplink becomes too small", Inject: script("ip link set p0 mtu 1300", "ip link set p0 mtu 1500", Observer),
 		Cause: Cause{{"MTU", "p0"}}},
 	{Name: "address-gone", What: "the host loses its address", Inject: addressGone,
@@ -22,7 +22,7 @@ var ofHosts = []Fault{
 	{Name: "rp-filter-host", What: "a strict rp_filter on the host, set later", Inject: script(strict, loose, Observer),
 		Cause: Cause{{"rp_filter"}}},
 	{Name: "programs-gone", What: "somebody removes weft's programs from the uplink", Inject: detached,
-		Cause: Cause{{"program", "p0"}}},
+		Cause: Cause{{"weft-", "of p0", "missing"}}},
 	{Name: "foreign-program", What: "another's eBPF program at the uplink drops protocol 4", Inject: disturbing(disturb.Disturbance{Loss: 1, Short: true, Protocol: unix.IPPROTO_IPIP, First: true}, end{Observer, "e0.0"}),
 		Cause: Cause{{"disturb"}}},
 	{Name: "firewall-4-host", What: "the host's firewall drops what leaves with protocol 4", Inject: script(
@@ -30,8 +30,8 @@ var ofHosts = []Fault{
 		Cause: Cause{{"protocol 4"}}},
 	{Name: "firewall-probes", What: "another host's firewall drops weft's probes (UDP 9339)", Inject: filtering("input", "udp dport 9339", "h3.1.3"),
 		Cause: Cause{{"h3.1.3"}, {"e3.1", "9339"}}},
-	{Name: "offload-off", What: "GRO and TSO are off at the uplink", Inject: segmented,
-		Cause: Cause{{"p0", "tso"}, {"p0", "gro"}}},
+	{Name: "offload-off", What: "segmentation offload (TSO, GSO) is off at the uplink", Inject: segmented,
+		Cause: Cause{{"p0", "segmentation"}}},
 	{Name: "no-rack", What: "TCP takes three overtaken packets for a loss (net.ipv4.tcp_recovery=0)", Inject: setting("net/ipv4/tcp_recovery", "0", Observer),
 		Cause: Cause{{"tcp_recovery"}}},
 }
@@ -59,11 +59,11 @@ func addressGone(b *Bed) (func() error, error) {
 	})
 }
 
-// segmented switches TSO and GRO of the uplink off, and on again.
+// segmented switches TSO and GSO of the uplink off, and on again.
 func segmented(b *Bed) (func() error, error) {
 	set := func(on uint32) error {
 		return b.do(Observer, func() error {
-			return errors.Join(setOffload("p0", unix.ETHTOOL_STSO, on), setOffload("p0", unix.ETHTOOL_SGRO, on))
+			return errors.Join(setOffload("p0", unix.ETHTOOL_STSO, on), setOffload("p0", unix.ETHTOOL_SGSO, on))
 		})
 	}
 	return func() error { return set(1) }, set(0)

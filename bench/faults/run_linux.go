@@ -87,7 +87,7 @@ func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
 	return nil
 }
 
-// learnDoctor takes note of the checks that fail in this lab while nothing is wrong.
+// learnDoctor takes note of what the doctor finds in this lab while nothing is wrong.
 func (b *Bed) learnDoctor(ctx context.Context, node string) error {
 	if !b.hasDoctor() {
 		return nil
@@ -96,6 +96,9 @@ func (b *Bed) learnDoctor(ctx context.Context, node string) error {
 		s, err := b.ask(ctx, Doctor, node)
 		if err != nil || s.Check == "" {
 			return err
+		}
+		if len(b.known[node]) > 20 {
+			return fmt.Errorf("the doctor at %s finds ever more: %s", node, s.First)
 		}
 		b.known[node] = append(b.known[node], s.Check)
 	}

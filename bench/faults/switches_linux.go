@@ -29,7 +29,7 @@ var ofSwitches = []Fault{
 		Cause: Cause{{"c1.1", "decapsulat"}, {"c1.1", "boomerang"}, {"c1.1", "outer headers"}}},
 	{Name: "mute-all", What: "all core switches stop to decapsulate", Inject: mute(cores...),
 		Cause: Cause{{"decapsulat"}, {"outer headers"}}},
-	{Name: "rp-filter-switch", What: "a strict rp_filter at the core switches, set later", Inject: script(strict, loose, cores...),
+	{Name: "rp-filter-switch", What: "a strict rp_filter at the aggregation switches of the pod, set later", Inject: script(strict, loose, "a0.2", "a0.3"),
 		Cause: Cause{{"rp_filter"}}},
 	{Name: "firewall-4-switch", What: "the edge switch drops protocol 4", Inject: filtering("forward", "ip protocol 4", "e0.0"),
 		Cause: Cause{{"protocol 4"}}},

@@ -44,11 +44,11 @@ func (c Cause) String() string {
 type Said struct {
 	First string // "": nothing
 	Alarm bool   // it says that something is wrong; else it is a note
-	Check string // of the doctor, the check that failed
+	Check string // of the doctor, the check that failed and why
 }
 
 // said reads what a tool has printed. failed is why it has ended with an error, if it has.
-// known are the doctor's checks that fail in this lab while nothing is wrong.
+// known are what the doctor finds in this lab while nothing is wrong, as Said.Check has it.
 func (t Tool) said(output string, failed error, known []string) (Said, error) {
 	switch t {
 	case Doctor:
@@ -110,8 +110,9 @@ func saidByDoctor(output string, failed error, known []string) (s Said, err erro
 		return s, fmt.Errorf("weft doctor --json: %w in %q", err, output)
 	}
 	for _, c := range checks {
-		if !c.OK && !slices.Contains(known, c.Check) {
-			return Said{First: strings.TrimSpace(c.Check + ": " + c.Cause + " " + c.Fix), Alarm: true, Check: c.Check}, nil
+		what := strings.TrimSpace(c.Check + ": " + c.Cause)
+		if !c.OK && !slices.Contains(known, what) {
+			return Said{First: strings.TrimSpace(what + " " + c.Fix), Alarm: true, Check: what}, nil
 		}
 	}
 	return s, nil

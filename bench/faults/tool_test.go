@@ -29,9 +29,9 @@ func TestSaid(t *testing.T) {
 			Said{First: "1. a0.2-c1.1  loses 2 % packets lost to: h3.1.3 7", Alarm: true}},
 		{"all right", Doctor, `[{"check":"a","ok":true}]`, nil, nil, Said{}},
 		{"a check fails", Doctor, `[{"check":"a","ok":true},{"check":"b","ok":false,"cause":"x","fix":"y"},{"check":"c","ok":false}]`, failed, nil,
-			Said{First: "b: x y", Alarm: true, Check: "b"}},
-		{"one fails always", Doctor, `[{"check":"b","ok":false,"cause":"x","fix":"y"},{"check":"c","ok":false,"cause":"z"}]`, failed, []string{"b"},
-			Said{First: "c: z", Alarm: true, Check: "c"}},
+			Said{First: "b: x y", Alarm: true, Check: "b: x"}},
+		{"one fails always", Doctor, `[{"check":"b","ok":false,"cause":"x","fix":"y"},{"check":"c","ok":false,"cause":"z"}]`, failed, []string{"b: x"},
+			Said{First: "c: z", Alarm: true, Check: "c: z"}},
 		{"the doctor fails", Doctor, "doctor: no such file", failed, nil, Said{First: "doctor: no such file", Alarm: true}},
 	} {
 		got, err := test.tool.said(test.output, test.failed, test.known)

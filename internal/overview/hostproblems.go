@@ -64,7 +64,7 @@ func (h *Host) problems(before *Host) (all []Problem) {
 		all = append(all, Problem{What: fmt.Sprintf("super-segments have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why), Note: true})
 	}
 	if h.Repairs > 0 && len(h.Latest) > 0 {
-		all = append(all, Problem{Note: true, What: fmt.Sprintf("%s of others undone, the latest: %s", count(int(h.Repairs), "change", "changes"), h.Latest[len(h.Latest)-1])})
+		all = append(all, Problem{Note: true, What: fmt.Sprintf("%s of others handled, the latest: %s", count(int(h.Repairs), "change", "changes"), h.Latest[len(h.Latest)-1])})
 	}
 	return all
 }
@@ -95,6 +95,7 @@ func (f *Foreign) text() string {
 func doTrouble(trouble string) string {
 	for _, t := range []struct{ sign, do string }{
 		{"is down", "look at the cable, or: ip link set DEVICE up"},
+		{"has no carrier", "look at the cable, and at the port of the switch"},
 		{"has not its address", "ip address add the address again"},
 		{"the MTU of", "set the MTU back, or restart weft host to go by the new one"},
 		{"what moves packets", "see the daemon's log: journalctl -u weft-host"},
