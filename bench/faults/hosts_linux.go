@@ -2,8 +2,6 @@ package faults
 
 import (
 	"errors"
-	"fmt"
-	"unsafe"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -28,10 +26,8 @@ var ofHosts = []Fault{
 	{Name: "firewall-4-host", What: "the host's firewall drops what leaves with protocol 4", Inject: script(
 		"nft add table netdev wrong; nft 'add chain netdev wrong c { type filter hook egress device p0 priority 0; }'; nft add rule netdev wrong c ip protocol 4 drop", "nft delete table netdev wrong", Observer),
 		Cause: Cause{{"protocol 4"}}},
-	{Name: "firewall-probes", What: "another host's firewall drops weft's probes (UDP 9339)", Inject: filtering("input", "udp dport 9339", "h3.1.3"),
-		Cause: Cause{{"h3.1.3"}, {"e3.1", "9339"}}},
-	{Name: "offload-off", What: "segmentation offload (TSO, GSO) is off at the uplink", Inject: segmented,
-		Cause: Cause{{"p0", "segmentation"}}},
+	{Name: "firewall-probes", What: "another rack's edge switch drops weft's probes (UDP 9339)", Inject: filtering("forward", "udp dport 9339", "e3.1"),
+		Cause: Cause{{"e3.1", "no request"}, {"h3.1.3"}}},
 	{Name: "no-rack", What: "TCP takes three overtaken packets for a loss (net.ipv4.tcp_recovery=0)", Inject: setting("net/ipv4/tcp_recovery", "0", Observer),
 		Cause: Cause{{"tcp_recovery"}}},
 }
@@ -57,36 +53,6 @@ func addressGone(b *Bed) (func() error, error) {
 		}
 		return errors.New("no device has 10.0.0.2")
 	})
-}
-
-// segmented switches TSO and GSO of the uplink off, and on again.
-func segmented(b *Bed) (func() error, error) {
-	set := func(on uint32) error {
-		return b.do(Observer, func() error {
-			return errors.Join(setOffload("p0", unix.ETHTOOL_STSO, on), setOffload("p0", unix.ETHTOOL_SGSO, on))
-		})
-	}
-	return func() error { return set(1) }, set(0)
-}
-
-// setOffload is what ethtool -K does.
-func setOffload(device string, command, on uint32) error {
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	value := struct{ command, data uint32 }{command, on}
-	request := struct {
-		name [unix.IFNAMSIZ]byte
-		data unsafe.Pointer
-		_    [16]byte // struct ifreq is longer
-	}{data: unsafe.Pointer(&value)}
-	copy(request.name[:], device)
-	if _, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request))); errno != 0 {
-		return fmt.Errorf("ethtool -K %s: %w", device, errno)
-	}
-	return nil
 }
 
 // detached removes weft's programs from the uplink.

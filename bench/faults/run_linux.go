@@ -192,6 +192,17 @@ func (b *Bed) recover(ctx context.Context, f Fault) error {
 			return err
 		}
 	}
+	if err := b.awaitHealthy(ctx, Observer, healing); err != nil {
+		return err
+	}
+	s, err := b.ask(ctx, Status, Observer)
+	if err != nil || s.First == "" {
+		return err
+	}
+	// A note of what was mended must not be there at the next fault.
+	if err := errors.Join(b.stop(Observer), b.startHost(Observer, "")); err != nil {
+		return err
+	}
 	return b.awaitHealthy(ctx, Observer, healing)
 }
 
