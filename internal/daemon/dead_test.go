@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"weft/liveness"
 	"weft/topology"
 )
 
@@ -43,5 +44,22 @@ func TestWithDead(t *testing.T) {
 	// An edge switch's hosts are seen by nobody.
 	if got := names(withDead(top.Without(ids("e1.0-a1.2", "e1.0-a1.3")...), nil)); !slices.Equal(got, []string{"e1.0"}) {
 		t.Errorf("the links up of an edge switch are down: %v", got)
+	}
+}
+
+// Losses one by one count as many as they are, and a burst of them as about one.
+func TestLatelyOf_bursts(t *testing.T) {
+	for _, test := range []struct {
+		of   liveness.Lately
+		want Lately
+	}{
+		{liveness.Lately{Sent: 800, Lost: 20, Squares: 20, Slots: 100}, Lately{800, 20, 20}},
+		{liveness.Lately{Sent: 800, Lost: 20, Squares: 400, Slots: 100}, Lately{800, 20, 1}},
+		{liveness.Lately{Sent: 800, Slots: 100}, Lately{800, 0, 0}},
+		{liveness.Lately{}, Lately{}},
+	} {
+		if got := latelyOf(test.of); got != test.want {
+			t.Errorf("%+v: %+v, want %+v", test.of, got, test.want)
+		}
 	}
 }

@@ -160,6 +160,8 @@ type Path struct {
 type Lately struct {
 	Sent uint64 `json:"sent"`
 	Lost uint64 `json:"lost"`
+	// Times is less where losses came in bursts; nil: not told.
+	Times *uint64 `json:"times"`
 }
 
 // BGP is what the switches tell by BGP.

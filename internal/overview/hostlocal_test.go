@@ -122,3 +122,14 @@ func TestSwitch_stranger(t *testing.T) {
 		}
 	}
 }
+
+// A burst of losses on a path is no bad cable; as many one by one are.
+func TestHost_burstsOfLosses(t *testing.T) {
+	for times, want := range map[uint64]string{2: VerdictSprayed, 20: VerdictDegraded + ": probes get lost by a0.1"} {
+		h := leafSpine()
+		h.Failures.Paths[1].Lately = &Lately{Sent: 800, Lost: 20, Times: &times}
+		if got := firstOf(&h, nil); !strings.HasPrefix(got, want) {
+			t.Errorf("%d times: %s", times, got)
+		}
+	}
+}
