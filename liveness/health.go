@@ -65,7 +65,7 @@ type PathHealth struct {
 	Via   netip.Addr // bouncing address
 	From  int        // the host\'s uplink that the path begins with (topology.PathSet.From)
 	State Health
-	Why   string // for Quarantined and Slow: the evidence
+	Why   string // for Quarantined and Slow: the evidence; for Mute that the host has answered before
 	// Since is when it was quarantined, found slow, or let back. Time while this process
 	// was not run is left out.
 	Since time.Duration
@@ -73,7 +73,10 @@ type PathHealth struct {
 	// RTT50 and RTT99 are the median and the 99th percentile of a boomerang's latest round
 	// trips, up to 64. They are 0 for other paths.
 	RTT50, RTT99 time.Duration
-	Loss         float64 // share of its latest probes, up to 64, that were missed
+	// RTTLeast is the least of these 64, which a queue that comes and goes does not raise; 0 if
+	// there are fewer.
+	RTTLeast time.Duration
+	Loss     float64 // share of its latest probes, up to 64, that were missed
 
 	Proved bool // packets to the bouncing switch come home
 	Full   bool // packets of Config.MTU come home from there, too
@@ -120,6 +123,7 @@ func (w *Watcher) health(p *path) PathHealth {
 		t := *p.tally
 		h.Tally = &t
 		h.RTT50, h.RTT99 = t.latest.quantiles()
+		h.RTTLeast = t.latest.least()
 	}
 	h.Proved = w.proof.bounces[p.up].proved
 	if s := &p.size; s.known && int(s.level) < len(w.sizes) {
@@ -134,7 +138,7 @@ func (w *Watcher) health(p *path) PathHealth {
 	case p.cause != fine:
 		h.State, h.Why = Quarantined, p.cause.String()
 	case p.group.mute:
-		h.State = Mute
+		h.State, h.Why = Mute, w.whyMute(p.group)
 	case p.slow.again > 0:
 		h.State, h.Why, h.Since = Slow, p.whySlow(), w.clock(p.slow.moved)
 	case p.suspicious(w.now):

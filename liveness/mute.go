@@ -1,6 +1,7 @@
 package liveness
 
 import (
+	"fmt"
 	"net/netip"
 	"time"
 )
@@ -140,4 +141,13 @@ func (w *Watcher) retryAny(g *group) {
 	if stands != nil {
 		w.setTurn(stands, g.retry-w.now)
 	}
+}
+
+// whyMute says that a mute host has answered before; "" if it counts as one without weft. Of
+// the own host's boomerangs the proof says more.
+func (w *Watcher) whyMute(g *group) string {
+	if g == &w.near || w.plain(g) || w.deaf() {
+		return ""
+	}
+	return fmt.Sprintf("answers no probes any more, for %s", seconds(w.now-g.quiet))
 }

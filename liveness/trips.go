@@ -34,3 +34,11 @@ func (t *trips) quantiles() (median, p99 time.Duration) {
 	}
 	return at(50), at(99)
 }
+
+// least returns the least of all that can be remembered; 0 until these are as many.
+func (t *trips) least() time.Duration {
+	if !t.full {
+		return 0
+	}
+	return time.Duration(slices.Min(t.micros[:])) * time.Microsecond
+}

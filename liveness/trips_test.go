@@ -64,3 +64,25 @@ func TestTally_oneRecord(t *testing.T) {
 		}
 	}
 }
+
+// The least is known once 64 round trips are, and is that of the latest 64.
+func TestTrips_least(t *testing.T) {
+	if new(trips).least() != 0 {
+		t.Error("nothing is remembered")
+	}
+	tr := new(trips)
+	for i := range 63 {
+		if tr.add(time.Duration(100-i) * time.Microsecond); tr.least() != 0 {
+			t.Fatalf("after %d round trips: %v", i+1, tr.least())
+		}
+	}
+	if tr.add(time.Millisecond); tr.least() != 38*time.Microsecond {
+		t.Errorf("%v", tr.least())
+	}
+	for range 64 {
+		tr.add(time.Millisecond)
+	}
+	if tr.least() != time.Millisecond {
+		t.Errorf("what was before is remembered: %v", tr.least())
+	}
+}

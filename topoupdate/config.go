@@ -20,7 +20,10 @@ const (
 )
 
 // defaultAges is MaxAge in Refreshes.
-const defaultAges = 4
+const (
+	defaultAges   = 4
+	DefaultMaxAge = defaultAges * DefaultRefresh
+)
 
 // AgentConfig configures an Agent. Zero values mean the defaults; Topology, Self and Boot
 // have none.

@@ -16,6 +16,8 @@ type port struct {
 	adj     adjacency // of a switch; a server has none
 	link    damped
 
+	stranger stranger
+
 	counter   uint64 // of messages sent
 	helloDue  time.Duration
 	helloSent time.Duration

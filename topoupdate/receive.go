@@ -28,7 +28,10 @@ func (a *Agent) receive(port int, packet []byte) error {
 	}
 	p := &a.ports[port]
 	if p.dir == toHost || h.sender != p.Peer || h.senderPort != p.PeerPort {
-		return RejectSender // servers only listen
+		if p.dir != toHost { // servers only listen
+			a.meet(p, &h, packet)
+		}
+		return RejectSender
 	}
 	if err := p.adj.screen(&h); err != nil {
 		return err

@@ -46,6 +46,11 @@ type Neighbour struct {
 	// Mistakes are the times that the neighbour was taken for dead and was only late. It is
 	// given more time for a minute.
 	Mistakes uint64
+	// Strange: Stranger speaks here, by its port StrangerPort, and should not. Cables are
+	// swapped, or one of the two takes itself for another switch.
+	Strange      bool
+	Stranger     topology.NodeID
+	StrangerPort int
 }
 
 // Neighbours returns the state of all ports in their order.
@@ -58,6 +63,7 @@ func (a *Agent) Neighbours() []Neighbour {
 			Hears: p.adj.proven, Alive: p.works(), Why: p.adj.why, Since: p.adj.since,
 			Up: !p.link.down, Mistakes: p.adj.patience.mistakes,
 		}
+		n.Stranger, n.StrangerPort, n.Strange = p.stranger.known(a.now)
 		if t := p.link.next(); t != never {
 			n.UpAt = t
 		}

@@ -75,8 +75,8 @@ var (
 	inFile = regexp.MustCompile(`^(--[a-z-]+: )?\S+\.(yaml|json):\d+: `)
 )
 
-// faults says what a message lacks, whatever it is about.
-func faults(message string) (all []string) {
+// defects says what a message lacks, whatever it is about.
+func defects(message string) (all []string) {
 	if m := jargon.FindString(message); m != "" {
 		all = append(all, fmt.Sprintf("has the programmers' word %q", m))
 	}
@@ -110,7 +110,7 @@ func (b badInput) check(t *testing.T) {
 			t.Errorf("does not say %q: %s", w, message)
 		}
 	}
-	for _, f := range faults(message) {
+	for _, f := range defects(message) {
 		t.Errorf("%s: %s", f, message)
 	}
 	if b.file != "" && strings.Contains(b.args, "FILE") && !inFile.MatchString(message) && len(b.want) > 0 && strings.Contains(b.want[0], ".yaml:") {
@@ -152,7 +152,7 @@ func TestBadInputs_haveAllCommands(t *testing.T) {
 // The checker itself finds what it is for.
 func TestFaults(t *testing.T) {
 	good := `--rate=x: must be a number, such as 8`
-	if f := faults(good); len(f) > 0 {
+	if f := defects(good); len(f) > 0 {
 		t.Errorf("%q: %q", good, f)
 	}
 	for message, want := range map[string]string{
@@ -167,7 +167,7 @@ func TestFaults(t *testing.T) {
 		"--kinds: known: []":                                                              "[]",
 		"--n: %!d(string=x); give a number":                                               "%!",
 	} {
-		if f := faults(message); !strings.Contains(strings.Join(f, "; "), want) {
+		if f := defects(message); !strings.Contains(strings.Join(f, "; "), want) {
 			t.Errorf("%q: %q, want %q", message, f, want)
 		}
 	}
@@ -223,7 +223,7 @@ func TestExit_withoutPrivileges(t *testing.T) {
 			if code != exitcode.Absent || !strings.Contains(message, "no CAP_") || !strings.Contains(message, "root") {
 				return fmt.Errorf("exit status %d: %s", code, message)
 			}
-			if f := faults("weft " + args + ": " + message); len(f) > 0 {
+			if f := defects("weft " + args + ": " + message); len(f) > 0 {
 				return errors.New(strings.Join(f, "; ") + ": " + message)
 			}
 			return nil

@@ -42,6 +42,8 @@ var badCommands = []badInput{
 	{"conns 10.0.0.2", "", wrong, []string{"weft conns", `"10.0.0.2"`}},
 	{"doctor now", "", wrong, []string{"weft doctor", `"now"`}},
 	{"doctor --ssh a,b", "", wrong, []string{"--ssh", "--fabric"}},
+	{"bench faults now", "", wrong, []string{"weft bench faults", `"now"`}},
+	{"bench faults --only nosuch", "", wrong, []string{"--only", "nosuch"}},
 	{"bugreport now", "", wrong, []string{"weft bugreport", `"now"`}},
 	{"plan e0.0", "", wrong, []string{"weft plan", `"e0.0"`}},
 	{"paths h0.0.2 h3.1.3", "", wrong, []string{"weft paths", `"h0.0.2"`}},

@@ -38,6 +38,7 @@ type pathView struct {
 	reach         *ReachStatus
 	faulty        []PathStatus // see FailureStatus.Paths
 	blamed        []BlameStatus
+	late          *LateStatus
 	paths         []liveness.PathHealth // of both families
 }
 
@@ -94,7 +95,8 @@ func (b basis) view() *pathView {
 	if b.used != nil {
 		self := b.used.Self()
 		v.paths = b.used.Paths()
-		v.blamed = b.blamed(v.paths, paths6)
+		v.blamed = withDead(t, b.blamed(v.paths, paths6))
+		v.late = later(t, self, v.paths)
 		v.faulty = faulty(t, self, v.paths, v.blamed)
 		v.reach = b.reach(self, v.paths)
 	}
@@ -192,6 +194,6 @@ func faulty(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 func (v *pathView) tell(s *Status) {
 	s.Racks, s.Reach = v.racks, v.reach
 	f := s.Failures
-	f.Down, f.Avoided, f.Blamed, f.Paths = v.down, v.avoided, v.blamed, slices.Clone(v.faulty)
+	f.Down, f.Avoided, f.Blamed, f.Late, f.Paths = v.down, v.avoided, v.blamed, v.late, slices.Clone(v.faulty)
 	f.nameUplinks(s.Uplinks)
 }

@@ -77,13 +77,15 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		return
 	}
 	d.tellRefused()
-	err = d.repairAll()
+	err = errors.Join(d.repairAll(), d.mend(d.repairStatus()))
 	d.tellOthers()
 	switch {
 	case gone(err):
 		d.takeAway(err.Error())
 	case err != nil:
 		d.complain(now, err.Error())
+	case !d.config.tunnels() && len(at.ways) == 0 && at.uplink.Dark:
+		d.complain(now, fmt.Sprintf("uplink %s has no carrier", at.uplink.Name))
 	case d.trouble.why != "":
 		d.log.Info(event.Recovered, "all is right again, after: "+d.trouble.why, "after", d.trouble.why)
 		d.trouble = trouble{}
@@ -225,6 +227,6 @@ func (d *daemon) comeBack(ctx context.Context, now time.Time) {
 		return
 	}
 	d.trouble = trouble{}
-	d.repairs.Count++
+	d.repairs.Add("back at work, after: " + after)
 	d.log.Info(event.BackAtWork, fmt.Sprintf("back at work: %s; it was out of the way because %s", d.describe(), after), "after", after)
 }

@@ -140,6 +140,7 @@ type FailureStatus struct {
 	Probes  any           `json:"probes,omitempty"`  // prober.Stats
 	Paths   []PathStatus  `json:"paths,omitempty"`   // that are not simply up
 	Blamed  []BlameStatus `json:"blamed,omitempty"`  // what hurts packets, the worst first
+	Late    *LateStatus   `json:"late,omitempty"`    // where packets take longer than elsewhere
 }
 
 // PathStatus is the state of a path according to its probes.
@@ -167,13 +168,20 @@ type PathStatus struct {
 type Lately struct {
 	Sent uint64 `json:"sent"`
 	Lost uint64 `json:"lost"`
+	// Times is how many losses one by one would say as much as Lost: less where these came in
+	// bursts, as from a queue that was full once, or a machine that stood still.
+	Times uint64 `json:"times"`
 }
 
 // latelyOf is what liveness says of a path. What it says may be less than 0 for a moment, where
 // packets come that were taken for lost.
 func latelyOf(l liveness.Lately) Lately {
 	whole := func(n float32) uint64 { return uint64(max(0, math.Round(float64(n)))) }
-	return Lately{whole(l.Sent), whole(l.Lost)}
+	times := l.Lost
+	if l.Lost > 0 && l.Slots > 0 {
+		times /= max(1, (l.Squares-l.Lost*l.Lost/l.Slots)/l.Lost)
+	}
+	return Lately{whole(l.Sent), whole(l.Lost), whole(times)}
 }
 
 // Device says which offloads the kernel gave a device, and how many packets the device has

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -26,16 +27,32 @@ func StatusSocket() (string, error) {
 func Cleanup() ([]string, error) { return hostsetup.Cleanup() }
 
 // listen opens the status socket, in the place of one that a crash left.
-func (d *daemon) listen() error {
-	s, err := service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() }, d.collector())
-	if err != nil {
+func (d *daemon) listen() (err error) {
+	if d.status, err = d.serveStatus(); err != nil {
 		return d.config.lines.Errorf("status", "%w", err)
 	}
-	d.status = s
 	if d.metrics, err = service.ServeMetrics(d.config.Metrics, d.collector()); err != nil {
 		return d.config.lines.Errorf("metrics.listen", "%w", err)
 	}
 	return nil
+}
+
+func (d *daemon) serveStatus() (io.Closer, error) {
+	return service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() }, d.collector())
+}
+
+// repairStatus makes the socket anew that somebody has removed.
+func (d *daemon) repairStatus() (did []string, err error) {
+	if d.status == nil || !service.Gone(d.status) {
+		return nil, nil
+	}
+	s, err := d.serveStatus()
+	if err != nil {
+		return nil, fmt.Errorf("the status socket is gone, and cannot be made again: %w", err)
+	}
+	err = d.status.Close()
+	d.status = s
+	return []string{"the status socket, which was gone"}, err
 }
 
 // snapshot returns the status.

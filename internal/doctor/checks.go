@@ -22,7 +22,9 @@ var checks = []check{
 	{"address", RoleHost, true, askAddress},
 	{"uplink", RoleHost, true, askUplink},
 	{"gateway", RoleHost, true, askGateway},
+	{"congestion_control", RoleHost, true, askCongestion},
 	{"daemon", "", false, askDaemon},
+	{"duplicate", RoleHost, false, askDuplicate},
 	{"firewall", "", true, askFirewall},
 	{"rp_filter", "", true, askReverseFilter},
 	{"forwarding", RoleSwitch, true, askForwarding},
@@ -47,7 +49,6 @@ var checks = []check{
 	{"clock", "", true, askClock},
 	{"link_speed", "", true, askSpeed},
 	{"tcp", RoleHost, true, askTCP},
-	{"congestion_control", RoleHost, true, askCongestion},
 	{"offloads", "", true, askOffloads},
 }
 

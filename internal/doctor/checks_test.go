@@ -136,12 +136,10 @@ func faults(t *testing.T) []fault {
 			f.Switch.Neighbours[1].Hears, f.Switch.Neighbours[1].Why = false, "has never spoken: judged by its carrier"
 			f.Switch.Rejected = map[string]uint64{"sender": 88}
 		}, "a1.2 (port p1) calls itself by another name"},
+		{"duplicate", host, func(f *Facts) { f.Twin = "02:00:00:00:00:01" }, "is a duplicate"},
 		{"bouncing", host, func(f *Facts) { f.Host.Failures.Paths[1].State = "quarantined" }, "c1.2 answers a ping"},
 		{"updates", host, func(f *Facts) {
-			f.Host.Failures.Updates = &struct {
-				Refused string `json:"refused"`
-				Error   string `json:"error"`
-			}{Refused: "updates are refused: failures.keys are not the switches'"}
+			f.Host.Failures.Updates = &overview.Updates{Refused: "updates are refused: failures.keys are not the switches'"}
 		}, "failures.keys"},
 		{"bgp", host, func(f *Facts) {
 			f.Host.BGP = &overview.BGP{Neighbors: []struct {

@@ -30,7 +30,8 @@ type Facts struct {
 	Answers  map[netip.Addr]bool // bouncing switches that were pinged, and whether they answered
 	Cables   []Cable
 	Clock    Clock
-	Plan     *Plan // what the switch is to be configured with
+	Twin     string // the hardware address of another machine that has the host's address, too
+	Plan     *Plan  // what the switch is to be configured with
 
 	// The daemon's status, and an earlier one. Only that of the role is not nil, and only if the
 	// daemon answers.

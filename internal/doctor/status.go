@@ -17,7 +17,7 @@ var kinds = []struct {
 }{
 	{"foreign", []string{"in front of weft's at"}},
 	{"bgp", []string{"BGP neighbour", "BGP: "}},
-	{"updates", []string{"messages of neighbours refused", "listened to any more", "updates are refused", "no message of the switches"}},
+	{"updates", []string{"messages of neighbours refused", "listened to any more", "updates are refused", "no message of the switches", "no update of the switches"}},
 	{"path_mtu", []string{"smaller MTU", "were too long"}},
 	{"links", []string{"link ", "links ", "switch ", "switches ", "host ", "hosts ", "port ", "path ", "paths ", "probes get lost", "uplink "}},
 	{"racks", []string{"rack ", "racks ", "packets to "}},

@@ -94,12 +94,21 @@ type RackPaths struct {
 type Failures struct {
 	Down    []string `json:"down"`
 	Avoided []string `json:"avoided"`
-	Updates *struct {
-		Refused string `json:"refused"`
-		Error   string `json:"error"`
-	} `json:"updates"`
-	Paths  []Path  `json:"paths"`
-	Blamed []Blame `json:"blamed"`
+	Updates *Updates `json:"updates"`
+	Paths   []Path   `json:"paths"`
+	Blamed  []Blame  `json:"blamed"`
+	Late    *Late    `json:"late"`
+	Probes  *Probes  `json:"probes"`
+}
+
+// Updates is what is known of the switches' messages.
+type Updates struct {
+	Heard    float64  `json:"heard_s"`
+	Down     []string `json:"down"`
+	Switches int      `json:"switches"`
+	Refused  string   `json:"refused"`
+	Silent   string   `json:"silent"`
+	Error    string   `json:"error"`
 }
 
 // Blame is a place that hurts packets, or several of which one does.
@@ -112,6 +121,23 @@ type Blame struct {
 	Loss   float64  `json:"loss"`
 	Lost   int      `json:"lost"`
 	Paths  int      `json:"paths"`
+}
+
+// Late is where packets take longer than elsewhere.
+type Late struct {
+	Places []string `json:"places"`
+	Kinds  []string `json:"kinds"`
+	By     []string `json:"by"`
+	Took   float64  `json:"rtt_ms"`
+	Others float64  `json:"others_ms"`
+}
+
+// Probes counts probes.
+type Probes struct {
+	Unsent  uint64 `json:"unsent"`
+	Watcher struct {
+		Sent uint64 `json:"sent"`
+	} `json:"watcher"`
 }
 
 // Path is the state of a path by its probes. Those with a Bounce are the host's ways up.
@@ -134,6 +160,8 @@ type Path struct {
 type Lately struct {
 	Sent uint64 `json:"sent"`
 	Lost uint64 `json:"lost"`
+	// Times is less where losses came in bursts; nil: not told.
+	Times *uint64 `json:"times"`
 }
 
 // BGP is what the switches tell by BGP.

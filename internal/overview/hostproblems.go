@@ -17,6 +17,9 @@ func (h *Host) problems(before *Host) (all []Problem) {
 	case h.Trouble != "":
 		fault(doTrouble(h.Trouble), "%s", h.Trouble)
 	}
+	if p, ok := h.unsent(before); ok {
+		all = append(all, p)
+	}
 	for _, u := range h.Uplinks {
 		if !u.Up {
 			fault("look at the cable, or: ip link set "+u.Device+" up", "uplink %s to %s is down", u.Device, u.Switch)
@@ -42,17 +45,26 @@ func (h *Host) problems(before *Host) (all []Problem) {
 		if f.Updates.Refused != "" {
 			fault("", "%s", f.Updates.Refused)
 		}
+		if f.Updates.Silent != "" {
+			fault("on this host: nft list ruleset (UDP 9338 comes in); at the next switch: weft switch status", "%s", f.Updates.Silent)
+		}
 	}
-	all = append(all, h.placeProblems()...)
+	// What is out of use comes before what loses packets: where a link is down, others carry its
+	// packets, too, and may be full for a moment.
+	all = append(all, h.placeProblems(func(b *Blame) bool { return b.Why != "" })...)
+	all = append(all, h.downProblems()...)
+	all = append(all, h.placeProblems(func(b *Blame) bool { return b.Why == "" })...)
 	all = append(all, h.rackProblems()...)
+	all = append(all, h.muteProblems()...)
 	all = append(all, h.pathProblems()...)
+	all = append(all, h.lateProblems()...)
 	all = append(all, h.learnt()...)
 	all = append(all, h.counted(before)...)
 	if s := h.Supers; s != nil && s.Bytes < s.Asked {
 		all = append(all, Problem{What: fmt.Sprintf("super-segments have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why), Note: true})
 	}
 	if h.Repairs > 0 && len(h.Latest) > 0 {
-		all = append(all, Problem{Note: true, What: fmt.Sprintf("%s of others undone, the latest: %s", count(int(h.Repairs), "change", "changes"), h.Latest[len(h.Latest)-1])})
+		all = append(all, Problem{Note: true, What: fmt.Sprintf("%s of others handled, the latest: %s", count(int(h.Repairs), "change", "changes"), h.Latest[len(h.Latest)-1])})
 	}
 	return all
 }
@@ -83,6 +95,7 @@ func (f *Foreign) text() string {
 func doTrouble(trouble string) string {
 	for _, t := range []struct{ sign, do string }{
 		{"is down", "look at the cable, or: ip link set DEVICE up"},
+		{"has no carrier", "look at the cable, and at the port of the switch"},
 		{"has not its address", "ip address add the address again"},
 		{"the MTU of", "set the MTU back, or restart weft host to go by the new one"},
 		{"what moves packets", "see the daemon's log: journalctl -u weft-host"},
@@ -170,16 +183,29 @@ func list(one, many string, all []string) string {
 	return many + " " + strings.Join(all, ", ")
 }
 
-// pathProblems tells which links are down, and which paths are out of use. It leaves out what
-// placeProblems explains.
-func (h *Host) pathProblems() (all []Problem) {
+// downProblems tells which links are down. It leaves out what placeProblems explains.
+func (h *Host) downProblems() []Problem {
 	f := h.Failures
 	if f == nil {
 		return nil
 	}
-	if down := slices.DeleteFunc(slices.Clone(f.Down), f.blames); len(down) > 0 {
-		all = append(all, Problem{What: fmt.Sprintf("%s out of use", list("link", "links", down)),
-			Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"})
+	down := slices.DeleteFunc(slices.Clone(f.Down), f.blames)
+	if len(down) == 0 {
+		return nil
+	}
+	what := fmt.Sprintf("%s out of use", list("link", "links", down))
+	if cut := f.cutOff(down); len(cut) > 0 {
+		what += ", or " + list("switch", "switches", cut) + " dead: this host has no other way there"
+	}
+	return []Problem{{What: what,
+		Do: "look at the cable and at both ends: weft switch status there says why; without agents, that is what this host's probes have found"}}
+}
+
+// pathProblems tells which paths are out of use. It leaves out what placeProblems explains.
+func (h *Host) pathProblems() (all []Problem) {
+	f := h.Failures
+	if f == nil {
+		return nil
 	}
 	var bad []string
 	why := ""

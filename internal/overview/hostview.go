@@ -24,6 +24,9 @@ func (h *Host) View(before *Host, elapsed time.Duration) View {
 		v.Who += " " + h.Address
 	}
 	v.Verdict, v.Why = h.verdict(v.Problems)
+	if p, ok := h.unsent(before); ok && v.Verdict == VerdictPlain {
+		v.Why = p.What // which explains why nothing comes home
+	}
 	return v
 }
 

@@ -127,7 +127,11 @@ func (p *Path) lossy() bool {
 	if p.Lately == nil {
 		return p.Loss >= leastLost/64.0
 	}
-	return p.Lately.Lost >= leastLost && p.loss() >= badLoss
+	times := p.Lately.Lost
+	if p.Lately.Times != nil {
+		times = *p.Lately.Times
+	}
+	return times >= leastLost && p.loss() >= badLoss
 }
 
 // bad reports whether the path is out of use.

@@ -6,14 +6,17 @@ import (
 	"strings"
 )
 
-// placeProblems tells which places of the fabric hurt packets: one problem a place, with all
+// placeProblems tells which places of the fabric hurt packets, of those that which picks: one problem a place, with all
 // that speaks against it. Links that are suspected for one reason are one problem.
-func (h *Host) placeProblems() (all []Problem) {
+func (h *Host) placeProblems(which func(*Blame) bool) (all []Problem) {
 	if h.Failures == nil {
 		return nil
 	}
 	for _, g := range grouped(h.Failures.Blamed) {
 		b := &g[0]
+		if !which(b) {
+			continue
+		}
 		var names []string
 		for i := range g {
 			names = append(names, g[i].Places[0])
@@ -31,11 +34,32 @@ func (h *Host) placeProblems() (all []Problem) {
 			what += ", in use as too few others are left"
 		}
 		if e := b.evidence(); e != "" {
+			if h.Failures.contradicted(g) {
+				e += notTheCable
+			}
 			what += " (" + e + ")"
 		}
 		all = append(all, Problem{What: what, Do: doPlaces(g)})
 	}
 	return all
+}
+
+// whyDead is why a link is suspected over which nothing comes home (liveness).
+const whyDead = "probes not answered"
+
+// notTheCable is what else it may be where the switches at both ends say that the link works.
+const notTheCable = ", though its switches hear each other: one of them does not take outer headers off, filters protocol 4, does not forward, or has a strict rp_filter"
+
+// contradicted reports whether links are suspected to be dead of which the switches say that
+// they work.
+func (f *Failures) contradicted(g []Blame) bool {
+	u := f.Updates
+	if u == nil || u.Heard < 0 || u.Switches == 0 || u.Refused+u.Silent+u.Error != "" {
+		return false
+	}
+	return !slices.ContainsFunc(g, func(b Blame) bool {
+		return b.Why != whyDead || len(b.Places) != 1 || b.kind(0) != "link" || slices.Contains(u.Down, b.Places[0])
+	})
 }
 
 // grouped puts together suspected links of which the same is known.
@@ -109,6 +133,9 @@ func doPlaces(g []Blame) string {
 			add(b)
 		}
 	}
+	if b := &g[0]; len(g) == 1 && len(b.Places) == 1 && b.kind(0) == "switch" && b.Loss == 0 {
+		return "is " + b.Places[0] + " on? Look at its console, and at weft switch status there"
+	}
 	do := "on " + and(at) + ": ip -s link, ethtool -S"
 	if says := g[0].Says; len(says) > 0 {
 		do += "; on " + and(says) + ": weft status"
@@ -127,9 +154,36 @@ func and(all []string) string {
 	return strings.Join(all, "")
 }
 
-// blames reports whether something that is blamed for all is a link of a name.
+// blames reports whether something that is blamed for all is a link of a name, or a switch at
+// one of its ends.
 func (f *Failures) blames(link string) bool {
-	return slices.ContainsFunc(f.Blamed, func(b Blame) bool { return b.Why != "" && len(b.Says) == 0 && slices.Contains(b.Places, link) })
+	return slices.ContainsFunc(f.Blamed, func(b Blame) bool {
+		if b.Why == "" || len(b.Says) > 0 {
+			return false
+		}
+		return slices.Contains(b.Places, link) || len(b.Places) == 1 && b.kind(0) == "switch" &&
+			(strings.HasPrefix(link, b.Places[0]+"-") || strings.HasSuffix(link, "-"+b.Places[0]))
+	})
+}
+
+// cutOff lists the switches at the upper ends of links that are down to which no other way is
+// left: one cannot tell such a link from its switch.
+func (f *Failures) cutOff(links []string) (names []string) {
+	left := make(map[string]bool) // by bouncing switch, whether a way is
+	for _, p := range f.Paths {
+		if p.Bounce != "" {
+			left[p.Bounce] = left[p.Bounce] || p.State != "down" && p.State != "quarantined"
+		}
+	}
+	for _, l := range links {
+		for name, is := range left {
+			if !is && strings.HasSuffix(l, "-"+name) && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // accused reports whether a path that is avoided, such as "h3.1.3 by c1.1", is so for what

@@ -70,8 +70,8 @@ func TestHost_oneFaultOneLine(t *testing.T) {
 		"host_blames_link":  {"link e0.1-a0.1 (probes not answered)"},
 		"host_blames_own":   {"link e0.1-a0.1 (probes not answered)"},
 		"host_blames_both":  {"link e0.1-a0.1 or host h0.1.3, as h0.1.3 alone says (many packets sent again; loses 12 %: 340 packets by 1 path)"},
-		"host_blames_several": {"switch a0.0 (loses 2.1 %: 1 packet by 3 paths)", "links e0.1-a0.1, e0.0-a0.1 (probes not answered)",
-			"link e0.5-a0.0, in use as too few others are left (probes not answered)", "link e0.7-a0.1 out of use", "path h0.1.3 by a0.1 out of use (quarantined: probes not answered)"},
+		"host_blames_several": {"links e0.1-a0.1, e0.0-a0.1 (probes not answered)", "link e0.5-a0.0, in use as too few others are left (probes not answered)",
+			"link e0.7-a0.1 out of use", "switch a0.0 (loses 2.1 %: 1 packet by 3 paths)", "path h0.1.3 by a0.1 out of use (quarantined: probes not answered)"},
 	} {
 		h := blaming()[name]
 		v := h.View(nil, 0)

@@ -80,6 +80,11 @@ func (s *Switch) problems(before *Switch) (all []Problem) {
 	if len(far) > 0 {
 		fault("look there: weft switch status on these switches", "%s down elsewhere", list("link", "links", far))
 	}
+	for _, n := range s.Neighbours {
+		if n.State == "up" && strings.Contains(n.Why, whyStrange) {
+			fault(doPort(n), "port %s: %s", n.Port, n.Why)
+		}
+	}
 	for _, e := range []struct{ what, why, do string }{
 		{"packets go by plain routes", s.BalanceError, ""},
 		{"the meters cannot be read", s.MeterError, ""},
@@ -120,6 +125,8 @@ func doPort(n Neighbour) string {
 	switch {
 	case strings.Contains(n.Why, "no carrier"):
 		return "look at the cable, and at the port at both ends: ip link show " + n.Port
+	case strings.Contains(n.Why, whyStrange):
+		return "here and at " + n.Name + ": compare node: of weft switch, and the cables (weft topology prints which port is whose)"
 	case strings.Contains(n.Why, whySilent), n.Drops > 0:
 		return "at " + n.Name + ": does weft switch run, is node: right there, is this the port that it is cabled to?"
 	}
@@ -160,6 +167,9 @@ func (s *Switch) refused(before *Switch) (all []Problem) {
 
 // fewRefused messages may be refused while neighbours start.
 const fewRefused = 10
+
+// whyStrange is in the reason of a port at which another switch speaks (switchd).
+const whyStrange = " speaks there"
 
 // whySilent begins the reason of a neighbour of whom nothing was ever believed
 // (topoupdate).

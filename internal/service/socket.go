@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -64,6 +65,16 @@ func (s *socket) Close() error {
 	s.server.Close()
 	s.web.end()
 	return err
+}
+
+// Gone reports whether somebody has removed the socket of ServeStatus, so that nobody can ask.
+func Gone(c io.Closer) bool {
+	s, ok := c.(*socket)
+	if !ok {
+		return false
+	}
+	_, err := os.Lstat(s.path)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // acceptAgain is the pause after a connection that could not be accepted, as when there are no

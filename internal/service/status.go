@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -37,6 +38,9 @@ const answerTime = time.Second
 // askTime bounds how long a daemon is waited for. It may be about to mend what the
 // kernel takes seconds for, while others change its network, too.
 const askTime = 30 * time.Second
+
+// lookAfter is when it is looked at why nobody has answered yet.
+const lookAfter = time.Second
 
 // maxStatus bounds an answer, in bytes.
 const maxStatus = 16 << 20
@@ -100,11 +104,21 @@ func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	defer conn.Close()
 	conn.SetDeadline(time.Now().Add(askTime))
 	defer context.AfterFunc(ctx, func() { conn.SetDeadline(time.Now()) })()
+	var held atomic.Int64 // the process that is behind the socket and does not run
+	look := time.AfterFunc(lookAfter, func() {
+		if pid := heldBehind(conn); pid != 0 {
+			held.Store(int64(pid))
+			conn.SetDeadline(time.Now())
+		}
+	})
+	defer look.Stop()
 	if c, ok := conn.(*net.UnixConn); ok {
 		c.CloseWrite() // says that no request follows
 	}
 	b, err := io.ReadAll(io.LimitReader(conn, maxStatus))
 	switch {
+	case err != nil && held.Load() != 0:
+		err = fmt.Errorf("%s does not answer: process %d is stopped (SIGSTOP, or a debugger); kill -CONT %[2]d has it go on", who, held.Load())
 	case err != nil && ctx.Err() != nil:
 		err = fmt.Errorf("%s does not answer: %w", who, context.Cause(ctx))
 	case err == nil && len(b) == 0:

@@ -17,8 +17,11 @@ func (a *Agent) neighbourNews() (tell func()) {
 			up := was == nil || was[i].Up
 			port, name := a.names[n.Port], a.config.Topology.Node(n.Node).Name
 			why := n.Why
-			if !n.Carrier {
+			switch {
+			case !n.Carrier:
 				why = "no carrier"
+			case n.Strange:
+				why = a.strange(n)
 			}
 			switch {
 			case up && !n.Up:

@@ -1,6 +1,7 @@
 package switchd
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -145,6 +146,9 @@ func (a *Agent) neighbour(n topoupdate.Neighbour, w wire.PortStats, now time.Dur
 	if !n.Carrier {
 		out.Why = "no carrier"
 	}
+	if n.Strange {
+		out.Why = a.strange(n)
+	}
 	switch {
 	case !n.Up && n.Alive:
 		out.State, out.Held = "held", (n.UpAt - now).Seconds()
@@ -152,6 +156,19 @@ func (a *Agent) neighbour(n topoupdate.Neighbour, w wire.PortStats, now time.Dur
 		out.State = "down"
 	}
 	return out
+}
+
+// strange says who speaks at a port in the neighbour's place.
+func (a *Agent) strange(n topoupdate.Neighbour) string {
+	t := a.config.Topology
+	node, name := t.Node(n.Node).Name, t.Node(n.Stranger).Name
+	switch {
+	case n.Stranger == a.config.Self:
+		return fmt.Sprintf("%s speaks there, as this switch calls itself: node: is wrong at one of the two, or the cable leads back here", name)
+	case n.Stranger == n.Node:
+		return fmt.Sprintf("%s speaks there by its port %d, not by the one of the topology: cables are swapped", name, n.StrangerPort)
+	}
+	return fmt.Sprintf("%s speaks there, not %s: cables are swapped, or node: is wrong at one of the ends", name, node)
 }
 
 func (a *Agent) entry(t *topology.Topology, e topoupdate.Entry) Entry {

@@ -1,6 +1,7 @@
 package listen
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -42,6 +43,7 @@ type Listener struct {
 	deliver func(*topology.Topology)
 	sources string  // from where unsigned messages are taken, for people
 	floor   float64 // the part of the paths that they leave
+	maxAge  time.Duration
 	ports   *wire.Ports
 	start   time.Time
 	ended   chan struct{}
@@ -99,7 +101,7 @@ func open(c Config) (*Listener, error) {
 		ports.Close()
 		return nil, fmt.Errorf("Interface %q: no such device in this network namespace; name the uplink", c.Interface)
 	}
-	return &Listener{deliver: c.Deliver, sources: strings.Join(names, " and "), floor: floor, ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
+	return &Listener{deliver: c.Deliver, sources: strings.Join(names, " and "), floor: floor, maxAge: cmp.Or(c.MaxAge, topoupdate.DefaultMaxAge), ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
 }
 
 // longest is how long the goroutine sleeps at most.
@@ -207,6 +209,20 @@ func (l *Listener) Refused() string {
 	return l.refused()
 }
 
+// quiet is the part of MaxAge after which silence is told. The switches repeat what they know
+// at least twice in that time, by default four times, and each of them does.
+const quiet = 0.4
+
+// silent says that nothing comes any more, if something came before and nothing has for long.
+// What was heard holds until MaxAge, so a host would believe for long what is not so any more.
+func silent(heard, maxAge time.Duration, carrier bool) string {
+	if !carrier || heard.Seconds() < quiet*maxAge.Seconds() {
+		return ""
+	}
+	return fmt.Sprintf("no update of the switches (UDP port %d) has come for %.0f s, and they repeat what they know every few seconds: something filters them, or weft switch has ended at the next switch",
+		topoupdate.Port, heard.Seconds())
+}
+
 // Status is the state of a Listener.
 type Status struct {
 	Carrier  bool               `json:"carrier"`
@@ -218,6 +234,7 @@ type Status struct {
 	Received uint64             `json:"received"`
 	Rejected map[string]uint64  `json:"rejected,omitempty"`
 	Refused  string             `json:"refused,omitempty"` // why no message is believed, "" if some are
+	Silent   string             `json:"silent,omitempty"`  // that nothing comes any more, "" if something does
 	Changed  uint64             `json:"changed"`           // entries with news
 	Wire     wire.Stats         `json:"wire"`
 	Error    string             `json:"error,omitempty"` // why it has ended by itself
@@ -236,7 +253,8 @@ func (l *Listener) Status() Status {
 	}
 	s.Switches, s.Held, s.Trust, s.Refused = len(s.Database), l.machine.Held(), l.trust(), l.refused()
 	if !l.heard.IsZero() {
-		s.Heard = time.Since(l.heard).Seconds()
+		heard := time.Since(l.heard)
+		s.Heard, s.Silent = heard.Seconds(), silent(heard, l.maxAge, l.carrier)
 	}
 	t := l.machine.Topology()
 	for _, id := range t.Down() {

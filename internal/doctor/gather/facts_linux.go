@@ -41,6 +41,7 @@ func Facts(ctx context.Context, o Options) (*doctor.Facts, error) {
 	l.network()
 	if l.f.Host != nil {
 		l.pingBouncing(ctx)
+		l.findTwin()
 	}
 	l.again(ctx)
 	return l.f, nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/cilium/ebpf"
@@ -27,12 +28,17 @@ type Disturbance struct {
 	Longest int           // longer ones are lost, bytes with the IP header; 0: none
 	Skew    time.Duration // all arrive so much later
 	Short   bool          // short ones are disturbed, too: probes and acknowledgements
+	Flip    int           // of one in so many a bit is wrong, which no checksum knows; 0: none
+	// Protocol is that of the IP header of those that are disturbed; 0: of all.
+	Protocol int
+	// First has the program run in front of others, not behind them.
+	First bool
 }
 
 // Disturbed counts the packets.
 type Disturbed struct {
-	Lost, Doubled, Long, Late uint64
-	Latest                    time.Duration // that one was delayed, at most: a busy machine does more than it is told
+	Lost, Doubled, Long, Late, Flipped uint64
+	Latest                             time.Duration // that one was delayed, at most: a busy machine does more than it is told
 }
 
 // Disturber disturbs one device. Its methods are safe for concurrent use, but for Close.
@@ -63,7 +69,7 @@ func Attach(device string, d Disturbance) (o *Disturber, err error) {
 	if err != nil {
 		return o, err
 	}
-	o.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "disturbed", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 4})
+	o.counts, err = ebpf.NewMap(&ebpf.MapSpec{Name: "disturbed", Type: ebpf.Array, KeySize: 4, ValueSize: 8, MaxEntries: 5})
 	if err != nil {
 		return o, err
 	}
@@ -79,7 +85,11 @@ func Attach(device string, d Disturbance) (o *Disturber, err error) {
 		return o, err
 	}
 	defer prog.Close() // the link keeps it
-	o.attached, err = link.AttachTCX(link.TCXOptions{Interface: dev.Index, Program: prog, Attach: ebpf.AttachTCXEgress})
+	at := link.TCXOptions{Interface: dev.Index, Program: prog, Attach: ebpf.AttachTCXEgress}
+	if d.First {
+		at.Anchor = link.Head()
+	}
+	o.attached, err = link.AttachTCX(at)
 	return o, err
 }
 
@@ -99,7 +109,7 @@ func (o *Disturber) Close() (err error) {
 
 // Counts returns what has been disturbed.
 func (o *Disturber) Counts() (c Disturbed, err error) {
-	for i, n := range []*uint64{&c.Lost, &c.Doubled, &c.Long, &c.Late} {
+	for i, n := range []*uint64{&c.Lost, &c.Doubled, &c.Long, &c.Late, &c.Flipped} {
 		err = errors.Join(err, o.counts.Lookup(uint32(i), n))
 	}
 	if o.late != nil {
@@ -107,6 +117,22 @@ func (o *Disturber) Counts() (c Disturbed, err error) {
 	}
 	return c, err
 }
+
+// flip turns the lowest bit of a packet's last byte.
+func flip() asm.Instructions {
+	const at = -8
+	where := asm.Instructions{asm.Mov.Reg(asm.R1, asm.R6), asm.Mov.Reg(asm.R2, asm.R7), asm.Sub.Imm(asm.R2, 1)}
+	byteAt := asm.Instructions{asm.Mov.Reg(asm.R3, asm.RFP), asm.Add.Imm(asm.R3, at), asm.Mov.Imm(asm.R4, 1)}
+	p := append(slices.Concat(where, byteAt), asm.FnSkbLoadBytes.Call(), asm.JNE.Imm(asm.R0, 0, "flipped"),
+		asm.LoadMem(asm.R8, asm.RFP, at, asm.Byte), asm.Xor.Imm(asm.R8, 1), asm.StoreMem(asm.RFP, at, asm.R8, asm.Byte))
+	where = slices.Clone(where)
+	p = append(p, where...)
+	p = append(p, asm.Mov.Reg(asm.R3, asm.RFP), asm.Add.Imm(asm.R3, at), asm.Mov.Imm(asm.R4, 1), asm.Mov.Imm(asm.R5, 0), asm.FnSkbStoreBytes.Call())
+	return append(p, asm.Mov.Imm(asm.R0, 0).WithSymbol("flipped"))
+}
+
+// ipProtocol is where a frame says what is in its packet.
+const ipProtocol = kernel.EthernetHeader + 9
 
 // program is the program; aside is the device by which late packets go.
 func (d Disturbance) program(counts *ebpf.Map, aside int) asm.Instructions {
@@ -139,6 +165,9 @@ func (d Disturbance) program(counts *ebpf.Map, aside int) asm.Instructions {
 	if !d.Short {
 		p = append(p, asm.JLT.Imm(asm.R7, leastDisturbed, "pass"))
 	}
+	if d.Protocol > 0 {
+		p = append(p, asm.LoadAbs(ipProtocol, asm.Byte), asm.JNE.Imm(asm.R0, int32(d.Protocol), "pass"))
+	}
 	if d.Longest > 0 {
 		p = append(p, asm.JLE.Imm(asm.R7, int32(d.Longest+kernel.EthernetHeader), "short"))
 		p = append(append(p, lose(2)...), asm.Mov.Imm(asm.R0, 0).WithSymbol("short"))
@@ -146,6 +175,11 @@ func (d Disturbance) program(counts *ebpf.Map, aside int) asm.Instructions {
 	if d.Loss > 0 {
 		p = append(append(p, oneIn(d.Loss, "kept")...), lose(0)...)
 		p = append(p, asm.Mov.Imm(asm.R0, 0).WithSymbol("kept"))
+	}
+	if d.Flip > 0 {
+		p = append(p, oneIn(d.Flip, "right")...)
+		p = append(p, flip()...)
+		p = append(append(p, count(4)...), asm.Mov.Imm(asm.R0, 0).WithSymbol("right"))
 	}
 	if d.Double > 0 {
 		p = append(p, oneIn(d.Double, "single")...)

@@ -1,0 +1,42 @@
+package service
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// heldBehind returns the process that listens at the other end of a Unix socket if it is
+// stopped, as by SIGSTOP; 0 if it runs, or the kernel does not say.
+func heldBehind(conn net.Conn) (pid int) {
+	c, ok := conn.(*net.UnixConn)
+	if !ok {
+		return 0
+	}
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return 0
+	}
+	raw.Control(func(fd uintptr) {
+		if who, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
+			pid = int(who.Pid)
+		}
+	})
+	if pid == 0 || !isHeld(pid) {
+		return 0
+	}
+	return pid
+}
+
+// isHeld reports whether a process is stopped or traced.
+func isHeld(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	_, after, ok := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(") ")) // the name may have any letter
+	return ok && len(after) > 0 && (after[0] == 'T' || after[0] == 't')
+}
