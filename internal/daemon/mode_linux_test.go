@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	slow = "topology: fat-tree:k=4,host-rate=250,fabric-rate=250,core-rate=250\n"
+	slow = "topology: fat-tree:k=4,host-rate=100,fabric-rate=100,core-rate=100\n"
 	fast = "topology: fat-tree:k=4,host-rate=10000,fabric-rate=10000,core-rate=10000\n"
 )
 
@@ -116,7 +116,7 @@ func TestMode_survivesReloads(t *testing.T) {
 
 	w = newAutoWorld(t, slow)
 	if !w.program.config.PerPacketTCP || len(w.program.config.Cut) > 0 || w.d.receiver == nil {
-		t.Errorf("at 250 Mbit/s: %+v", w.program.config)
+		t.Errorf("at 100 Mbit/s: %+v", w.program.config)
 	}
 
 	w = newAutoWorld(t, fast)
@@ -124,7 +124,7 @@ func TestMode_survivesReloads(t *testing.T) {
 		t.Errorf("at 10 Gbit/s: %+v", w.program.config)
 	}
 	if err := w.becomes(t, slow); err != nil || !w.program.config.PerPacketTCP || w.d.receiver == nil {
-		t.Errorf("%v, from 10 Gbit/s to 250 Mbit/s: %+v", err, w.program.config)
+		t.Errorf("%v, from 10 Gbit/s to 100 Mbit/s: %+v", err, w.program.config)
 	}
 	if err := w.becomes(t, fast); err != nil || w.program.config.PerPacketTCP {
 		t.Errorf("%v, and back: %+v", err, w.program.config)
