@@ -9,11 +9,11 @@ import (
 
 // Super-segments are cut late where a packet is a small unit for the slowest link.
 func TestLateCut(t *testing.T) {
-	const slowest = "topology: fat-tree:k=4,host-rate=10000,fabric-rate=1000,core-rate=10000\n"
+	const gigabit = "topology: fat-tree:k=4,host-rate=10000,fabric-rate=1000,core-rate=10000\n"
 	for text, want := range map[string]*LateCutStatus{
 		"policy: drb\n":                       {Active: true}, // nobody knows the rate
 		fast + "policy: drb\n":                {Active: true},
-		slowest + "policy: drb\n":             {Why: "on links of 100 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
+		gigabit + "policy: drb\n":             {Why: "on links of 1000 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
 		slow + "policy: rrb\n":                {Why: "on links of 100 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
 		slow:                                  {Why: "on links of 100 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
 		fast:                                  nil, // flowcells
