@@ -204,12 +204,12 @@ func TestAt_fitsTheUnit(t *testing.T) {
 		want    flowcell.Unit
 	}{
 		{Options{}, 0, cell(65536)},
-		{Options{}, 250, flowcell.Unit{}},
+		{Options{}, 100, flowcell.Unit{}},
 		{Options{}, 2000, cell(32768)},
 		{Options{}, 100_000, cell(65536)},
-		{Options{LinkRateBits: 250e6}, 0, flowcell.Unit{}},
-		{Options{LinkRateBits: 250e6}, 100_000, cell(65536)},
-		{Options{FlowcellBytes: 8192}, 250, flowcell.Unit{}},
+		{Options{LinkRateBits: 100e6}, 0, flowcell.Unit{}},
+		{Options{LinkRateBits: 100e6}, 100_000, cell(65536)},
+		{Options{FlowcellBytes: 8192}, 100, flowcell.Unit{}},
 		{Options{FlowcellBytes: 8192}, 2000, cell(8192)},
 		{Options{FlowcellBytes: 8192}, 0, cell(8192)},
 		{Options{FlowcellBytes: 1 << 20}, 0, cell(65536)},

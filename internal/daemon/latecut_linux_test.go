@@ -14,8 +14,8 @@ func TestLateCut(t *testing.T) {
 		"policy: drb\n":                       {Active: true}, // nobody knows the rate
 		fast + "policy: drb\n":                {Active: true},
 		gigabit + "policy: drb\n":             {Why: "on links of 1000 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
-		slow + "policy: rrb\n":                {Why: "on links of 250 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
-		slow:                                  {Why: "on links of 250 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
+		slow + "policy: rrb\n":                {Why: "on links of 100 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
+		slow:                                  {Why: "on links of 100 Mbit/s TCP cuts itself, so that it hears of what its queue drops"},
 		fast:                                  nil, // flowcells
 		"policy: ecmp\n":                      nil,
 		fast + "policy: drb\nmode: gateway\n": nil,

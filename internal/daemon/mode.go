@@ -57,13 +57,34 @@ func (c *Config) offloads() bool { return c.mode() == ModeOffload }
 // longer than the paths' difference in delay.
 func (c *Config) needsOrder() bool { return c.uplinkPolicy().Unit.Kind == flowcell.UnitFlowcell }
 
+// gainsOrder reports whether mode auto restores the order although TCP often does without it.
+// TCP bears the disorder of packets while their paths take about equally long. A path that is
+// late by more than a quarter of the shortest round trip has it take for lost what is late (RACK,
+// RFC 8985 §6.2). Where packets are the unit that suits the links, processors have time to spare
+// for it.
+func (c *Config) gainsOrder() bool {
+	return c.Mode == ModeAuto && !c.tunnels() && c.perPacket() && flowcell.UnitAt(c.rate()).Kind == flowcell.UnitPacket
+}
+
 // wantsOrder reports whether, in mode offload, weft is to restore the order of what arrives. It
 // can do so at one uplink only. Where the configuration leaves the choice, it does so if the
 // policy or a list of datagrams needs it: the other hosts are taken to have the same. Mode auto
-// then uses one uplink, and mode offload all that there are.
+// then uses one uplink, and mode offload all that there are. It also does so if the policy gains
+// by it and there is one uplink.
 func (c *Config) wantsOrder() bool {
-	several := len(c.Uplink) > 1 || c.Mode == ModeOffload && len(c.Uplink) == 0 && c.fabric != nil && len(c.fabric.Uplinks()) > 1
-	return c.Resequence.Or((c.needsOrder() || len(c.Datagrams) > 0) && !several)
+	all := len(c.Uplink) == 0 && c.fabric != nil && len(c.fabric.Uplinks()) > 1
+	switch {
+	case len(c.Uplink) > 1:
+		return c.Resequence.Or(false)
+	case c.needsOrder() || len(c.Datagrams) > 0:
+		return c.Resequence.Or(!all || c.Mode == ModeAuto)
+	}
+	return c.Resequence.Or(c.gainsOrder() && !all)
+}
+
+// mustOrder reports whether weft would rather not begin than leave out what wantsOrder says.
+func (c *Config) mustOrder() bool {
+	return c.needsOrder() || len(c.Datagrams) > 0 || c.Resequence == config.Yes
 }
 
 // resequences reports whether weft does so. A daemon that has begun goes on as it has begun.
@@ -72,12 +93,15 @@ func (c *Config) resequences() bool { return c.order.Or(c.wantsOrder()) }
 // begin settles what a daemon that begins does from now on. refused is that of settle.
 func (c *Config) begin(refused func() error) {
 	c.order = config.Auto
+	var why error
 	if c.settle(nil); c.Mode == ModeAuto && c.offloads() && c.receives() {
-		c.settle(refused())
+		why = refused()
 	}
-	if c.order = config.No; c.wantsOrder() {
+	wants := c.wantsOrder() && (why == nil || c.mustOrder())
+	if c.order = config.No; wants {
 		c.order = config.Yes
 	}
+	c.settle(why)
 }
 
 // receives reports whether weft restores the order of what arrives.

@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	slow = "topology: fat-tree:k=4,host-rate=250,fabric-rate=250,core-rate=250\n"
+	slow = "topology: fat-tree:k=4,host-rate=100,fabric-rate=100,core-rate=100\n"
 	fast = "topology: fat-tree:k=4,host-rate=10000,fabric-rate=10000,core-rate=10000\n"
 )
 
@@ -27,8 +27,17 @@ func TestMode_settles(t *testing.T) {
 		{"", false, ModeOffload, true, false, "the kernel keeps what is in order"},
 		{"", true, ModeGateway, true, false, "the kernel refuses"},
 		{fast, false, ModeOffload, true, false, "in order"},
-		{slow, false, ModeOffload, false, false, "each packet"},
+		{slow, false, ModeOffload, true, false, "in order"},
 		{slow, true, ModeOffload, false, false, "each packet"},
+		{slow + "policy: rrb\n", false, ModeOffload, true, false, "in order"},
+		{slow + "policy: ecmp\n", false, ModeOffload, false, false, "each flow"},
+		{slow + "policy: presto\n", true, ModeGateway, true, false, "cannot restore the order"},
+		{slow + "resequence: false\n", false, ModeOffload, false, false, "each packet"},
+		{slow + "resequence: true\n", true, ModeGateway, true, false, "cannot restore the order"},
+		{slow + "uplink: [p0, p1]\n", false, ModeOffload, false, false, "each packet"},
+		{slow + "mode: offload\n", false, ModeOffload, false, false, ""},
+		{slow + "mode: offload\nresequence: true\n", false, ModeOffload, true, false, ""},
+		{fast + "policy: drb\n", false, ModeOffload, false, false, "each packet"},
 		{"policy: presto\n", true, ModeGateway, true, false, "cannot restore the order"},
 		{"policy: drb\n", true, ModeOffload, false, false, "each packet"},
 		{"policy: drb\nresequence: true\n", false, ModeOffload, true, false, "in order"},
@@ -85,9 +94,9 @@ func (w *world) becomes(t *testing.T, text string) error {
 // A reload keeps what the daemon has begun with. What would need more is refused, and changes
 // nothing.
 func TestMode_survivesReloads(t *testing.T) {
-	w := newAutoWorld(t, slow)
-	if !w.program.config.PerPacketTCP || len(w.program.config.Cut) > 0 || w.d.receiver != nil {
-		t.Errorf("at 250 Mbit/s: %+v", w.program.config)
+	w := newAutoWorld(t, slow+"policy: ecmp\n")
+	if w.program.config.PerPacketTCP || len(w.program.config.Cut) > 0 || w.d.receiver != nil {
+		t.Errorf("by flow: %+v", w.program.config)
 	}
 	for text, want := range map[string]string{
 		fast:                      "policy: auto sends each flowcell of 64 KB by one path",
@@ -98,8 +107,16 @@ func TestMode_survivesReloads(t *testing.T) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}
 	}
+	if err := w.becomes(t, slow); err != nil || !w.program.config.PerPacketTCP || w.d.receiver != nil {
+		t.Errorf("%v, from flows to packets, which gain by order and do not need it: %+v", err, w.program.config)
+	}
 	if err := w.becomes(t, slow+"policy: ecmp\n"); err != nil || w.program.config.Policy.Name != "ecmp" {
 		t.Errorf("%v, the program goes by %s", err, w.program.config.Policy.Name)
+	}
+
+	w = newAutoWorld(t, slow)
+	if !w.program.config.PerPacketTCP || len(w.program.config.Cut) > 0 || w.d.receiver == nil {
+		t.Errorf("at 100 Mbit/s: %+v", w.program.config)
 	}
 
 	w = newAutoWorld(t, fast)
@@ -107,7 +124,7 @@ func TestMode_survivesReloads(t *testing.T) {
 		t.Errorf("at 10 Gbit/s: %+v", w.program.config)
 	}
 	if err := w.becomes(t, slow); err != nil || !w.program.config.PerPacketTCP || w.d.receiver == nil {
-		t.Errorf("%v, from 10 Gbit/s to 250 Mbit/s: %+v", err, w.program.config)
+		t.Errorf("%v, from 10 Gbit/s to 100 Mbit/s: %+v", err, w.program.config)
 	}
 	if err := w.becomes(t, fast); err != nil || w.program.config.PerPacketTCP {
 		t.Errorf("%v, and back: %+v", err, w.program.config)

@@ -49,11 +49,11 @@ func (c *Config) perPacket() bool {
 }
 
 // cutsLate reports whether super-segments, of which each packet takes a path of its own, are to
-// be whole as far as the uplink's egress: where they are worth more than a packet as a unit,
-// too (flowcell.UnitAt). On slower links a processor has time to spare, and queues are short.
-// What TCP has cut itself it is told of when its own queue drops it.
+// be whole as far as the uplink's egress: on links of more than 1 Gbit/s, and where nobody knows
+// the rate. On slower links queues are short, and what TCP has cut itself it is told of when its
+// own queue drops it.
 func (c *Config) cutsLate() bool {
-	return c.offloads() && c.perPacket() && flowcell.UnitAt(c.rate()).Kind != flowcell.UnitPacket
+	return c.offloads() && c.perPacket() && !(c.rate() > 0 && c.rate() <= 1e9)
 }
 
 // diverts reports whether what programs send passes the dataplane.

@@ -37,7 +37,7 @@ func (c *Config) canGoOn() error {
 	switch {
 	case c.offloads() && !p.AtUplink():
 		return c.lines.Errorf("policy", "%s is decided packet by packet in weft, past which mode auto sends while it is mode offload; restart the daemon (systemctl restart weft-host)", p.Name)
-	case c.offloads() && !c.receives() && c.wantsOrder():
+	case c.offloads() && !c.receives() && c.wantsOrder() && c.mustOrder():
 		return c.lines.Errorf("policy", "%s sends each %v by one path, so this host has to restore the order of what its peers send, which it has not begun with; restart the daemon (systemctl restart weft-host)", p.Name, p.Unit)
 	}
 	return nil
