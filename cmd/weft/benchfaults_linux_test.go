@@ -41,7 +41,7 @@ func TestBenchFaults(t *testing.T) {
 }
 
 func TestBenchFaults_flags(t *testing.T) {
-	wantError(t, "bench faults --only nosuch", "--only", "nosuch", "slow-link")
+	wantError(t, "bench faults --only nosuch", "--only", "nosuch", "--help")
 	wantError(t, "bench faults --rate 0", "--rate")
 	wantError(t, "bench faults --load 2", "--load")
 	wantError(t, "bench faults --within 0s", "--within")

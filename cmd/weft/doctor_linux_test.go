@@ -284,5 +284,5 @@ func TestHostCheck_namesWhatIsNotThere(t *testing.T) {
 	if err := os.WriteFile(file, []byte("user: nosuchuser\nuplink: weft-no-such0\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	wantError(t, "host --check --config "+file, "nosuchuser", "weft-no-such0", "host.yaml:1", "useradd")
+	wantError(t, "host --check --config "+file, "nosuchuser", "weft-no-such0", "host.yaml:1", "host.yaml:2")
 }

@@ -17,6 +17,7 @@ import (
 
 	"weft/bench/asymmetry"
 	"weft/bench/failover"
+	"weft/bench/faults"
 	"weft/bench/fct"
 	"weft/bench/papers"
 	"weft/bench/reorder"
@@ -53,6 +54,7 @@ var printed = map[string][]any{
 	"blame.go":                      {blameJSON{}},
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
+	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
 	"doctor.go":                     {[]doctor.Finding{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},

@@ -8,21 +8,19 @@ import (
 	"weft/internal/service"
 )
 
-// Here says which key of a configuration names what this machine does not have: a user, an
+// Here says which keys of a configuration name what this machine does not have: a user, an
 // address, an uplink. It changes nothing.
 func (c *Config) Here() error {
+	var missing error
 	if _, err := service.LookUp(c.User); err != nil {
-		return c.lines.Errorf("user", "%w", err)
+		missing = c.lines.Errorf("user", "%w", err)
 	}
 	if c.tunnels() {
-		return nil // which takes any uplink
+		return missing // which takes any uplink
 	}
 	if c.Address.IsValid() {
-		if err := c.hasAddress(); err != nil {
-			return err
-		}
+		missing = errors.Join(missing, c.hasAddress())
 	}
-	var missing error
 	for _, name := range c.Uplink {
 		if _, err := net.InterfaceByName(name); err != nil {
 			missing = errors.Join(missing, c.lines.Errorf("uplink", "there is no device %s on this machine, as ip link shows; write auto, or name one that leads into the fabric", name))

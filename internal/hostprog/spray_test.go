@@ -32,8 +32,8 @@ func TestChoiceOf_everyPolicy(t *testing.T) {
 		}
 	}
 	auto, _ := policy.New("auto", policy.Options{})
-	if got, err := choiceOf(auto.At(250e6)); got != want["drb"] || err != nil {
-		t.Errorf("auto at 250 Mbit/s: %+v, %v; want %+v", got, err, want["drb"])
+	if got, err := choiceOf(auto.At(100e6)); got != want["drb"] || err != nil {
+		t.Errorf("auto at 100 Mbit/s: %+v, %v; want %+v", got, err, want["drb"])
 	}
 	for _, p := range []policy.Policy{
 		{Name: "other", Unit: flowcell.Unit{Kind: flowcell.UnitFlow}, Rule: drb.Random},
