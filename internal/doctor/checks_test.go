@@ -17,7 +17,7 @@ func system() System {
 // host is a host of which all is well.
 func host() *Facts {
 	f := &Facts{Role: RoleHost, Expected: true, System: system(), Clock: Clock{Year: 2026},
-		Config: &Config{File: "/etc/weft/host.yaml", Topology: "fat-tree:k=4", Sprays: true, Carrier: "ipip", RateMbit: 1000,
+		Config: &Config{File: "/etc/weft/host.yaml", Topology: "fat-tree:k=4", Sprays: true, Signed: true, Carrier: "ipip", RateMbit: 1000,
 			Keys: []KeyFile{{Path: "/etc/weft/k", Readable: true, User: "weft"}}},
 		Daemon: Daemon{Answers: true, Process: 7},
 		Devices: []Device{{Name: "p0", Present: true, Up: true, Carrier: true, MTU: 1500, SpeedMbit: 1000, WantRate: 1000,
