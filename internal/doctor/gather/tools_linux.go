@@ -28,23 +28,24 @@ func tool(name string, args ...string) ([]byte, error) {
 	if out.more {
 		return nil, fmt.Errorf("%s says more than %d MB", name, mostSaid>>20)
 	}
-	return out.Bytes(), err
+	return out.buf.Bytes(), err
 }
 
 // mostSaid bounds what a program says, in bytes.
 const mostSaid = 16 << 20
 
-// atMost keeps what is written, and refuses more than mostSaid.
+// atMost keeps what is written, and refuses more than mostSaid. The buffer is not embedded, or its
+// ReadFrom would be taken, which knows no bound.
 type atMost struct {
-	bytes.Buffer
+	buf  bytes.Buffer
 	more bool
 }
 
 func (b *atMost) Write(p []byte) (int, error) {
-	if b.more = b.more || b.Len()+len(p) > mostSaid; b.more {
+	if b.more = b.more || b.buf.Len()+len(p) > mostSaid; b.more {
 		return 0, errTooMuch
 	}
-	return b.Buffer.Write(p)
+	return b.buf.Write(p)
 }
 
 var errTooMuch = errors.New("too much")
