@@ -49,7 +49,7 @@ func examineNode(ctx context.Context, l *lab.Lab, n topology.Node, o gather.Opti
 		return err
 	})
 	if err != nil {
-		all = []doctor.Finding{{Check: checkReach, Cause: err.Error(), Fix: "weft lab up repairs the lab"}}
+		all = []doctor.Finding{doctor.Unreachable(err.Error(), "weft lab up repairs the lab")}
 	}
 	for i := range all {
 		all[i].Node = n.Name

@@ -35,15 +35,12 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// checkReach is the name of the finding of a machine that could not be looked at.
-const checkReach = "reach"
-
 // examine looks at all machines, some at a time.
 func (s *sshFabric) examine(ctx context.Context) []doctor.Finding {
 	return examineAll(len(s.hosts), func(i int) []doctor.Finding {
 		all, err := s.ask(ctx, s.hosts[i])
 		if err != nil {
-			all = []doctor.Finding{{Check: checkReach, Cause: err.Error(), Fix: fmt.Sprintf("ssh %s %s doctor --json", s.hosts[i], s.command)}}
+			all = []doctor.Finding{doctor.Unreachable(err.Error(), fmt.Sprintf("ssh %s %s doctor --json", s.hosts[i], s.command))}
 		}
 		for j := range all {
 			all[j].Node = s.hosts[i]
