@@ -12,7 +12,6 @@ import (
 	"weft/internal/config"
 	"weft/internal/daemon"
 	"weft/internal/doctor"
-	"weft/internal/service"
 )
 
 // host looks at a host's configuration, and finds its uplinks.
@@ -64,7 +63,6 @@ func (l *looker) hostConfig(ctx context.Context, file string) {
 	if s.Carrier = c.Encapsulation[0]; s.Carrier == daemon.EncapUDP {
 		s.UDPPort = int(c.UDP.Listen.Port())
 	}
-	f.Daemon.Hidden = c.Status == service.NoStatus
 	if f.Host != nil {
 		s.Gateway = f.Host.Dataplane != nil
 		s.Carrier = f.Host.Encapsulation
