@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,9 +20,18 @@ func askConfig(f *Facts) (all []Finding, well string) {
 		}
 		return append(all, wrong(stops, "the daemon refuses its configuration: "+c.Error, fix)), ""
 	default:
-		return nil, c.File
+		for _, m := range c.Misfits {
+			if !slices.Contains(ownChecks, m.Key) {
+				all = append(all, wrong(stops, "this machine does not fit the configuration: "+m.Text,
+					fmt.Sprintf("weft %s --print-config explains the keys; weft %s --check --config %s", f.Role, f.Role, c.File)))
+			}
+		}
+		return all, c.File
 	}
 }
+
+// ownChecks are the keys whose misfits other checks tell.
+var ownChecks = []string{"topology", "address", "uplink", "mtu", "gateway"}
 
 func askUser(f *Facts) (all []Finding, well string) {
 	if f.Config != nil && f.Config.User != "" {

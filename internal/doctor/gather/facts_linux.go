@@ -24,6 +24,7 @@ type looker struct {
 	Options
 	f        *doctor.Facts
 	ports    []string // devices to look at
+	toHosts  []string // a switch's ports with hosts behind
 	user     service.Account
 	answered string // the socket at which the daemon has
 	cancels  []func()
