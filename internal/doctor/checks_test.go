@@ -265,7 +265,11 @@ func TestExamine_capabilities(t *testing.T) {
 	for _, answers := range []bool{true, false} {
 		f := host()
 		f.System.Missing, f.Daemon.Answers = []string{"CAP_NET_ADMIN"}, answers
+		f.System.BPF = "operation not permitted"
 		all, _ := askPrivileges(f)
+		if kernel, _ := askKernel(f); len(kernel) != 1 || len(all) != 1 || kernel[0].Weight != all[0].Weight {
+			t.Errorf("answers %t: %+v", answers, kernel)
+		}
 		if want := map[bool]weight{true: slows, false: stops}[answers]; len(all) != 1 || all[0].Weight != want {
 			t.Errorf("answers %t: %+v, want %s", answers, all, want)
 		}

@@ -37,7 +37,11 @@ func askKernel(f *Facts) (all []Finding, well string) {
 			"boot a newer kernel, or embed package stack in the program, which needs none"))
 	}
 	if s.BPF != "" {
-		all = append(all, wrong(stops, "the kernel does not take eBPF programs: "+s.BPF,
+		w := stops
+		if f.Daemon.Answers { // it was started with more than doctor
+			w = slows
+		}
+		all = append(all, wrong(w, "the kernel does not take eBPF programs: "+s.BPF,
 			"a kernel with the options BPF_SYSCALL and NET_CLS_BPF is needed; in a container, also the capabilities CAP_BPF and CAP_NET_ADMIN"))
 	}
 	if s.TUN != "" && f.Config != nil && f.Config.Gateway {
