@@ -59,7 +59,7 @@ is nothing to check on this system.`,
 	f.StringVar(&o.HostConfig, "config", defaultHostConfig, "the configuration `file` of weft host; that of a running daemon is known")
 	f.StringVar(&o.SwitchConfig, "switch-config", defaultSwitchConfig, "the configuration `file` of weft switch")
 	f.StringVar(&o.Socket, "socket", "", "the daemon's `socket` (default that of this network namespace)")
-	f.BoolVar(&asJSON, "json", false, "print JSON: an array of objects with check, ok, cause and fix")
+	f.BoolVar(&asJSON, "json", false, "print JSON: an array of objects with node (of --fabric), check, ok, cause, fix, skipped (why a check was not made) and weight")
 	f.BoolVar(&ofFabric, "fabric", false, "look at all nodes of a lab, or at those of --ssh")
 	f.StringVar(&name, "name", lab.DefaultName, "with --fabric: the `lab`")
 	remote.flags(f)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -275,6 +276,45 @@ func TestDoctor_ssh(t *testing.T) {
 		if !slices.ContainsFunc(all, func(f doctor.Finding) bool { return f.Node == node && !f.OK && strings.Contains(f.Cause, words) }) {
 			t.Errorf("nothing of %s with %q: %s", node, words, out)
 		}
+	}
+}
+
+// By ssh, the most likely root comes first, whichever machine has it.
+func TestDoctor_sshRootFirst(t *testing.T) {
+	dir := t.TempDir()
+	answer := func(node string, f *doctor.Facts) {
+		text, err := json.Marshal(doctor.Examine(f))
+		if err == nil {
+			err = os.WriteFile(filepath.Join(dir, node), text, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer("host", &doctor.Facts{Role: doctor.RoleHost, Settings: map[string]string{"net.ipv4.tcp_sack": "0"}})
+	answer("switch", &doctor.Facts{Role: doctor.RoleSwitch, Devices: []doctor.Device{{Name: "p0", Present: true, Up: true, Carrier: true}},
+		Settings: map[string]string{"net.ipv4.conf.all.rp_filter": "1"}})
+	script := "#!/bin/sh\nwhile [ \"$1\" != -- ]; do shift; done\ncat " + dir + "/$2\nexit 1\n"
+	if err := os.WriteFile(filepath.Join(dir, "ssh"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	out, _ := weft(t, "doctor", "--json", "--fabric", "--ssh", "host,switch")
+	var all []doctor.Finding
+	if err := json.Unmarshal([]byte(out), &all); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if len(all) < 2 || all[0].Node != "switch" || all[0].Check != "rp_filter" || all[1].Check != "tcp" || all[1].OK {
+		t.Errorf("%s", out)
+	}
+}
+
+// What a machine says is bounded, however much it says.
+func TestBounded(t *testing.T) {
+	b := bounded{most: 5}
+	n, err := io.Copy(&b, strings.NewReader("1234567890"))
+	if n != 10 || err != nil || b.buf.String() != "12345" {
+		t.Errorf("%d, %v, %q", n, err, &b.buf)
 	}
 }
 

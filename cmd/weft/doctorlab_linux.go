@@ -30,7 +30,8 @@ func examineNode(ctx context.Context, l *lab.Lab, n topology.Node, o gather.Opti
 	err := l.Do(n.ID, func() error {
 		o.Lab = &gather.Lab{Host: n.Layer == topology.LayerHost}
 		for _, p := range l.Expect(n.ID) {
-			o.Lab.Ports = append(o.Lab.Ports, gather.Port{Name: p.Port, Peer: p.Peer, MTU: p.MTU, RateMbit: p.RateMbit})
+			peer, err := l.Lookup(p.Peer)
+			o.Lab.Ports = append(o.Lab.Ports, gather.Port{Name: p.Port, Host: err == nil && peer.Layer == topology.LayerHost, Peer: p.Peer, MTU: p.MTU, RateMbit: p.RateMbit})
 		}
 		if !o.Lab.Host {
 			plan, err := l.Plan(n.ID)
@@ -49,7 +50,7 @@ func examineNode(ctx context.Context, l *lab.Lab, n topology.Node, o gather.Opti
 		return err
 	})
 	if err != nil {
-		all = []doctor.Finding{{Check: checkReach, Cause: err.Error(), Fix: "weft lab up repairs the lab"}}
+		all = []doctor.Finding{doctor.Unreachable(err.Error(), "weft lab up repairs the lab")}
 	}
 	for i := range all {
 		all[i].Node = n.Name

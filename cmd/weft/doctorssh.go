@@ -35,15 +35,12 @@ const (
 	maxAnswer = 4 << 20
 )
 
-// checkReach is the name of the finding of a machine that could not be looked at.
-const checkReach = "reach"
-
 // examine looks at all machines, some at a time.
 func (s *sshFabric) examine(ctx context.Context) []doctor.Finding {
 	return examineAll(len(s.hosts), func(i int) []doctor.Finding {
 		all, err := s.ask(ctx, s.hosts[i])
 		if err != nil {
-			all = []doctor.Finding{{Check: checkReach, Cause: err.Error(), Fix: fmt.Sprintf("ssh %s %s doctor --json", s.hosts[i], s.command)}}
+			all = []doctor.Finding{doctor.Unreachable(err.Error(), fmt.Sprintf("ssh %s %s doctor --json", s.hosts[i], s.command))}
 		}
 		for j := range all {
 			all[j].Node = s.hosts[i]
@@ -81,29 +78,30 @@ func (s *sshFabric) ask(ctx context.Context, host string) (all []doctor.Finding,
 	out.most, said.most = maxAnswer, 4096
 	cmd.Stdout, cmd.Stderr = &out, &said
 	failed := cmd.Run() // status 1 says that something is wrong there
-	if err := json.Unmarshal(out.Bytes(), &all); err == nil && len(all) > 0 {
+	if err := json.Unmarshal(out.buf.Bytes(), &all); err == nil && len(all) > 0 {
 		return all, nil
 	}
 	switch {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("no answer within %v", s.timeout)
 	case failed == nil:
-		return nil, fmt.Errorf("no findings: %q", out.Bytes()[:min(out.Len(), 80)])
+		return nil, fmt.Errorf("no findings: %q", out.buf.Bytes()[:min(out.buf.Len(), 80)])
 	}
-	words := strings.TrimSpace(said.String())
+	words := strings.TrimSpace(said.buf.String())
 	if words == "" {
 		return nil, failed
 	}
 	return nil, fmt.Errorf("%w: %s", failed, words)
 }
 
-// bounded keeps the first bytes of what is written.
+// bounded keeps the first bytes of what is written. The buffer is not embedded, or io.Copy would
+// take its ReadFrom, which knows no bound.
 type bounded struct {
-	bytes.Buffer
+	buf  bytes.Buffer
 	most int
 }
 
 func (b *bounded) Write(p []byte) (int, error) {
-	b.Buffer.Write(p[:min(len(p), max(0, b.most-b.Len()))])
+	b.buf.Write(p[:min(len(p), max(0, b.most-b.buf.Len()))])
 	return len(p), nil
 }

@@ -37,8 +37,18 @@ func (l Lines) Errorf(key, format string, args ...any) error {
 		}
 		k = k[:i]
 	}
-	return exitcode.AsUsage(fmt.Errorf("%s: %s: %w", where, key, fmt.Errorf(format, args...)))
+	return exitcode.AsUsage(KeyError{key, where, fmt.Errorf(format, args...)})
 }
+
+// KeyError is what is wrong with a key of a configuration.
+type KeyError struct {
+	Key   string
+	where string // file, and line
+	err   error
+}
+
+func (e KeyError) Error() string { return fmt.Sprintf("%s: %s: %v", e.where, e.Key, e.err) }
+func (e KeyError) Unwrap() error { return e.err }
 
 // Read reads a file of at most MaxBytes. who is the name of the reading program in errors.
 func Read(file, who string) ([]byte, error) {

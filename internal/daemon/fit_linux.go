@@ -2,9 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"net/netip"
-	"slices"
-	"strings"
 	"time"
 
 	"weft/internal/config"
@@ -33,7 +32,7 @@ type FitUplink struct {
 
 // Misfit is a key that names what the machine does not have.
 type Misfit struct {
-	Key  string
+	Key  string // "" if it is none in particular
 	Err  error
 	Auto bool // the configuration has it found out
 }
@@ -104,10 +103,7 @@ func secretOf(k config.UpdateKey) Secret {
 
 // keyOf is the key that an error of Lines.Errorf is about, "" if it is not one.
 func keyOf(err error) string {
-	for part := range strings.SplitSeq(err.Error(), ": ") {
-		if slices.Contains([]string{"topology", "address", "uplink", "gateway", "mtu"}, part) {
-			return part
-		}
-	}
-	return ""
+	var e config.KeyError
+	errors.As(err, &e)
+	return e.Key
 }

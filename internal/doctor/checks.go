@@ -85,4 +85,4 @@ func Examine(f *Facts) []Finding {
 }
 
 // wrong is a finding of a weight.
-func wrong(w weight, cause, fix string) Finding { return Finding{Cause: cause, Fix: fix, weight: w} }
+func wrong(w weight, cause, fix string) Finding { return Finding{Cause: cause, Fix: fix, Weight: w} }

@@ -17,7 +17,7 @@ func system() System {
 // host is a host of which all is well.
 func host() *Facts {
 	f := &Facts{Role: RoleHost, Expected: true, System: system(), Clock: Clock{Year: 2026},
-		Config: &Config{File: "/etc/weft/host.yaml", Topology: "fat-tree:k=4", Sprays: true, Carrier: "ipip", RateMbit: 1000,
+		Config: &Config{File: "/etc/weft/host.yaml", Topology: "fat-tree:k=4", Sprays: true, Signed: true, Carrier: "ipip", RateMbit: 1000,
 			Keys: []KeyFile{{Path: "/etc/weft/k", Readable: true, User: "weft"}}},
 		Daemon: Daemon{Answers: true, Process: 7},
 		Devices: []Device{{Name: "p0", Present: true, Up: true, Carrier: true, MTU: 1500, SpeedMbit: 1000, WantRate: 1000,
@@ -85,8 +85,16 @@ func faults(t *testing.T) []fault {
 		{"kernel", host, func(f *Facts) { f.Config.Gateway, f.System.TUN = true, "no such device" }, "/dev/net/tun"},
 		{"kernel", host, func(f *Facts) { f.Config.Congestion, f.System.BTF = "weft_dctcp", false }, "does not describe its types"},
 		{"privileges", host, func(f *Facts) { f.System.Missing = []string{"CAP_BPF"} }, "CAP_BPF"},
+		{"privileges", switch_, func(f *Facts) { f.Config.Configures, f.System.Missing = true, []string{"CAP_BPF"} }, "CAP_BPF"},
+		{"privileges", host, func(f *Facts) { f.Config.QCN, f.System.Missing = true, []string{"CAP_PERFMON"} }, "CAP_PERFMON"},
+		{"privileges", host, func(f *Facts) {
+			f.Config.Congestion, f.System.Missing = "weft_dctcp", []string{"CAP_PERFMON"}
+		}, "CAP_PERFMON"},
 		{"config", host, func(f *Facts) { f.Config.Error = "host.yaml:3: policy: \"no\" is unknown" }, "policy"},
 		{"config", host, func(f *Facts) { f.Config, f.Daemon, f.Host = nil, Daemon{}, nil }, "no configuration file"},
+		{"config", host, func(f *Facts) { f.Config.Misfits = []Misfit{{Text: "rp_filter cannot be read"}} }, "rp_filter cannot be read"},
+		{"config", host, func(f *Facts) { f.Config.Misfits = []Misfit{{Key: "udp.name", Text: "udp.name: no host name"}} }, "no host name"},
+		{"bouncing", host, func(f *Facts) { f.Host.Failures.Paths[1].State, f.Answers = "quarantined", nil }, "not come home from c1.2"},
 		{"user", host, func(f *Facts) { f.Config.User = "user: nosuchuser does not exist" }, "nosuchuser"},
 		{"keys", host, func(f *Facts) { f.Config.Keys[0].Error = "there is no such file" }, "no such file"},
 		{"keys", host, func(f *Facts) { f.Config.Keys[0].Readable = false }, "user weft cannot read it"},
@@ -211,7 +219,13 @@ func TestExamine_allIsWell(t *testing.T) {
 	own.Devices[0].XDP, own.Devices[0].Drops = true, []Foreign{{"egress", "a filter of flower drops packets"}}
 	mixed := switch_() // an edge switch whose hosts have another MTU
 	mixed.Plan.Bouncing, mixed.Devices[0].MTU = false, 9000
-	for _, f := range []*Facts{host(), switch_(), own, mixed} {
+	idle := switch_() // a host is switched off
+	idle.Devices[3].Carrier, idle.Devices[3].ToHost = false, true
+	few := switch_() // a switch that others set up
+	few.System.Missing = []string{"CAP_BPF", "CAP_SYS_ADMIN", "CAP_SETUID", "CAP_PERFMON"}
+	plain := switch_() // routes are another's
+	plain.Plan.Routes = 0
+	for _, f := range []*Facts{host(), switch_(), own, mixed, idle, few, plain} {
 		all := Examine(f)
 		if n := Wrong(all); n != 0 {
 			t.Errorf("%s: %s", f.Role, Text("x", all))
@@ -243,6 +257,22 @@ func TestExamine_rootFirst(t *testing.T) {
 	}
 	if want := []string{"firewall", "rp_filter", "links", "settings"}; !slices.Equal(got, want) {
 		t.Errorf("order is %v, want %v", got, want)
+	}
+}
+
+// A daemon that answers has what it needs: that root lacks capabilities here is the least.
+func TestExamine_capabilities(t *testing.T) {
+	for _, answers := range []bool{true, false} {
+		f := host()
+		f.System.Missing, f.Daemon.Answers = []string{"CAP_NET_ADMIN"}, answers
+		f.System.BPF = "operation not permitted"
+		all, _ := askPrivileges(f)
+		if kernel, _ := askKernel(f); len(kernel) != 1 || len(all) != 1 || kernel[0].Weight != all[0].Weight {
+			t.Errorf("answers %t: %+v", answers, kernel)
+		}
+		if want := map[bool]weight{true: slows, false: stops}[answers]; len(all) != 1 || all[0].Weight != want {
+			t.Errorf("answers %t: %+v, want %s", answers, all, want)
+		}
 	}
 }
 

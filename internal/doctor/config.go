@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -19,13 +20,22 @@ func askConfig(f *Facts) (all []Finding, well string) {
 		}
 		return append(all, wrong(stops, "the daemon refuses its configuration: "+c.Error, fix)), ""
 	default:
-		return nil, c.File
+		for _, m := range c.Misfits {
+			if !slices.Contains(ownChecks, m.Key) {
+				all = append(all, wrong(stops, "this machine does not fit the configuration: "+m.Text,
+					fmt.Sprintf("weft %s --print-config explains the keys; weft %s --check --config %s", f.Role, f.Role, c.File)))
+			}
+		}
+		return all, c.File
 	}
 }
 
+// ownChecks are the keys whose misfits other checks tell.
+var ownChecks = []string{"topology", "address", "uplink", "mtu", "gateway"}
+
 func askUser(f *Facts) (all []Finding, well string) {
 	if f.Config != nil && f.Config.User != "" {
-		all = append(all, Finding{Cause: f.Config.User, Fix: "useradd --system weft, and user: auto", weight: stops, named: true})
+		all = append(all, Finding{Cause: f.Config.User, Fix: "useradd --system weft, and user: auto", Weight: stops, named: true})
 	}
 	return all, "exists"
 }
@@ -38,7 +48,7 @@ func (f *Facts) misfit(fix string, keys ...string) (all []Finding) {
 	for _, m := range f.Config.Misfits {
 		for _, key := range keys {
 			if m.Key == key {
-				all = append(all, Finding{Cause: m.Text, Fix: fix, weight: stops, named: !m.Auto})
+				all = append(all, Finding{Cause: m.Text, Fix: fix, Weight: stops, named: !m.Auto})
 			}
 		}
 	}
@@ -67,7 +77,7 @@ func askUplink(f *Facts) (all []Finding, well string) {
 		names = append(names, d.Name)
 		switch {
 		case !d.Present:
-			all = append(all, Finding{Cause: "there is no device " + d.Name, Fix: "ip link shows the devices; plug it in, or name another (key uplink)", weight: stops, named: true})
+			all = append(all, Finding{Cause: "there is no device " + d.Name, Fix: "ip link shows the devices; plug it in, or name another (key uplink)", Weight: stops, named: true})
 		case !d.Up:
 			all = append(all, wrong(stops, fmt.Sprintf("%s is down: somebody has set it so", d.Name), "ip link set "+d.Name+" up"))
 		case !d.Carrier:

@@ -46,7 +46,7 @@ type Facts struct {
 type System struct {
 	Release                 string   // such as 6.18.44
 	Root                    bool     // this process may look at everything
-	Missing                 []string // capabilities that root lacks here, as in a container
+	Missing                 []string // capabilities that root lacks here, as in a container, needed or not
 	BPF                     string   // why eBPF programs cannot be loaded; "" if they can, or nobody could try
 	BTF                     bool     // the kernel describes its types
 	TCX                     bool
@@ -72,12 +72,14 @@ type Config struct {
 	Congestion string // TCP's congestion control towards the fabric; "": the kernel's
 	QCN        bool
 	UDPPort    int     // a tunnel's own
+	Becomes    bool    // the daemon becomes another user than root
+	Configures bool    // weft switch sets the switch up
 	RateMbit   float64 // of the host's link, by the topology; 0: it does not say
 }
 
 // Misfit is a key of the configuration that the machine does not have what it names for.
 type Misfit struct {
-	Key  string // such as uplink
+	Key  string // such as uplink; "" if it is none in particular
 	Text string
 	Auto bool // the configuration has it found out, and names nothing
 }
@@ -122,6 +124,7 @@ type Device struct {
 	Foreign   []Foreign       // that run in front of weft's
 	Drops     []Foreign       // filters of tc that drop packets
 	Decap     string          // of a switch's port: ipip, ebpf or ""
+	ToHost    bool            // of a switch's port: a host is behind it, by the topology
 }
 
 // Foreign is another owner's program or filter.

@@ -15,24 +15,43 @@ type Finding struct {
 	Fix   string `json:"fix,omitempty"`   // what to do about it
 	// Skipped says why the check was not made. Then OK is true.
 	Skipped string `json:"skipped,omitempty"`
+	// Weight says how near to the root of troubles what is wrong is: stops, explains, seen, follows
+	// or slows.
+	Weight weight `json:"weight,omitempty"`
 
-	weight weight
-	named  bool
+	named bool
 }
 
 // Named reports whether it is that something is not there which the configuration names.
 func (f Finding) Named() bool { return f.named && !f.OK }
 
+// Unreachable is the finding of a machine that could not be looked at.
+func Unreachable(cause, fix string) Finding {
+	f := wrong(stops, cause, fix)
+	f.Check = "reach"
+	return f
+}
+
 // weight says how near to the root of troubles a finding is.
-type weight int
+type weight string
 
 const (
-	stops    weight = iota // weft does not work here at all
-	explains               // it explains what the daemon sees
-	seen                   // the daemon sees it, and knows where
-	follows                // the daemon sees what follows from something
-	slows                  // it costs speed, or may once
+	stops    weight = "stops"    // weft does not work here at all
+	explains weight = "explains" // it explains what the daemon sees
+	seen     weight = "seen"     // the daemon sees it, and knows where
+	follows  weight = "follows"  // the daemon sees what follows from something
+	slows    weight = "slows"    // it costs speed, or may once
 )
+
+// rank orders weights. A word that is none of them, from a machine with another version, is in the
+// middle.
+func (w weight) rank() int {
+	order := []weight{stops, explains, seen, follows, slows}
+	if i := slices.Index(order, w); i >= 0 {
+		return i
+	}
+	return slices.Index(order, seen)
+}
 
 // Sort puts findings in the order in which they are worth acting on: wrong ones first, those
 // nearest to the root before others. Findings of one weight keep their order.
@@ -44,7 +63,7 @@ func Sort(all []Finding) {
 		if a.OK {
 			return 0
 		}
-		return cmp.Compare(a.weight, b.weight)
+		return cmp.Compare(a.Weight.rank(), b.Weight.rank())
 	})
 }
 

@@ -11,8 +11,8 @@ type Chain struct {
 	Family   string // ip, ip6, inet, netdev, bridge, arp
 	Table    string
 	Name     string
-	Hook     string // "" if only other chains lead to it
-	Device   string // of netdev
+	Hook     string   // "" if only other chains lead to it
+	Devices  []string // of ingress and egress
 	Priority int
 	Drops    bool // by its policy
 	Rules    []Rule
@@ -21,10 +21,14 @@ type Chain struct {
 // Rule is what is done with packets that all of its Matches fit.
 type Rule struct {
 	Matches []Match
-	Verdict string // accept, drop, reject, jump, goto, return; "": it goes on
+	Verdict string // accept, drop, reject, jump, goto, return, perhaps; "": it goes on
 	Target  string // of jump and goto
 	Text    string // the rule for people
 }
+
+// perhaps is the verdict of a rule that may accept a packet, or end its way in another manner: what
+// it does depends on what is not understood.
+const perhaps = "perhaps"
 
 // Match is a condition on one property of a packet. What it does not understand has the Field
 // "".
@@ -47,6 +51,9 @@ type packet struct {
 	device   string // by which it comes in; "": it is not known
 	hooks    []string
 	weight   weight
+	// answered: connections of it have packets both ways, so connection tracking may know it from
+	// before.
+	answered bool
 }
 
 const anyPort = -1
@@ -76,10 +83,11 @@ func (f *Facts) needed() (all []packet) {
 	out := []string{"output", "postrouting", "egress"}
 	through := []string{"ingress", "prerouting", "forward", "postrouting", "egress"}
 	add := func(what string, hooks []string) {
-		all = append(all, packet{what, family, outer, 0, "", hooks, explains})
+		all = append(all, packet{what: what, family: family, protocol: outer, hooks: hooks, weight: explains})
 	}
 	port := func(what string, n int, hooks []string, w weight) {
-		all = append(all, packet{fmt.Sprintf("%s (UDP %d)", what, n), "ip", protoUDP, n, "", hooks, w})
+		all = append(all, packet{what: fmt.Sprintf("%s (UDP %d)", what, n), family: "ip", protocol: protoUDP, dport: n, hooks: hooks, weight: w,
+			answered: n != portUpdates && n != portQCN})
 	}
 	if f.Role == RoleSwitch {
 		add(name, through)
@@ -98,11 +106,13 @@ func (f *Facts) needed() (all []packet) {
 		if c.Gateway {
 			add(name+" of the daemon", []string{"prerouting", "forward", "postrouting"})
 		}
-		// Without them failures are found by probes, which takes longer.
-		port("link-state updates", portUpdates, in, slows)
+		if f.expectsUpdates() { // without them failures are found by probes, which takes longer
+			port("link-state updates", portUpdates, in, slows)
+		}
 	}
 	if c.Gateway && c.TUN != "" {
-		all = append(all, packet{"TCP that weft hands over by " + c.TUN, "ip", protoTCP, anyPort, c.TUN, []string{"prerouting", "input"}, explains})
+		all = append(all, packet{what: "TCP that weft hands over by " + c.TUN, family: "ip", protocol: protoTCP, dport: anyPort, device: c.TUN,
+			hooks: []string{"prerouting", "input"}, weight: explains, answered: true})
 	}
 	if c.QCN {
 		port("congestion messages", portQCN, in, explains)
@@ -114,16 +124,30 @@ func (f *Facts) needed() (all []packet) {
 	return all
 }
 
+// expectsUpdates reports whether switches are to tell this host of failures: it has their keys, or
+// has heard of one.
+func (f *Facts) expectsUpdates() bool {
+	if f.Config != nil && f.Config.Signed {
+		return true
+	}
+	return f.Host != nil && f.Host.Failures != nil && f.Host.Failures.Updates != nil && f.Host.Failures.Updates.Switches > 0
+}
+
 func askFirewall(f *Facts) (all []Finding, well string) {
 	told := make(map[string]bool)
+	w := newWalker(f.Firewall)
 	for _, p := range f.needed() {
+		w.begin(p)
 		for _, hook := range p.hooks {
 			for i := range f.Firewall {
 				c := &f.Firewall[i]
-				if c.Hook != hook || !c.concerns(p) {
+				if c.Hook != hook || !f.concerns(c, p) {
 					continue
 				}
-				by, drops := f.walk(c, p)
+				by, drops := w.base(i)
+				if w.left < 0 {
+					return []Finding{{OK: true, Skipped: "the rules lead to each other in too many ways to follow"}}, ""
+				}
 				if !drops || told[by] {
 					continue
 				}
@@ -156,88 +180,19 @@ func (c *Chain) fix(p packet) string {
 	return fmt.Sprintf("nft insert rule %s %s %s %s accept; or take the rule away: nft -a list chain %s %s %s", c.Family, c.Table, c.Name, what, c.Family, c.Table, c.Name)
 }
 
-func (c *Chain) concerns(p packet) bool {
-	return c.Family == p.family || c.Family == "inet" || c.Family == "netdev"
-}
-
-// outcome is what a chain does with a packet.
-type outcome int
-
-const (
-	passes outcome = iota // or the chain's end is reached
-	accepted
-	dropped
-)
-
-// most bounds how many chains lead into each other.
-const mostChains = 16
-
-// walk follows a packet through a base chain, and says which rule drops it. A packet that a
-// rule may have accepted before, depending on addresses or the like, counts as accepted, unless
-// the rule that drops names the packet's protocol or port.
-func (f *Facts) walk(c *Chain, p packet) (by string, drops bool) {
-	w := walker{f, p, false}
-	by, o := w.chain(c, 0)
-	if o == dropped {
-		return by, true
-	}
-	if o == passes && c.Drops && !w.maybe {
-		return fmt.Sprintf("the policy of chain %s of table %s %s is drop", c.Name, c.Family, c.Table), true
-	}
-	return "", false
-}
-
-type walker struct {
-	f     *Facts
-	p     packet
-	maybe bool // a rule may have accepted it
-}
-
-func (w *walker) chain(c *Chain, depth int) (by string, o outcome) {
-	if depth > mostChains {
-		return "", passes
-	}
-	for _, r := range c.Rules {
-		fit, sure, named := r.fits(w.p)
-		if !fit {
-			continue
+// concerns reports whether a packet passes a base chain.
+func (f *Facts) concerns(c *Chain, p packet) bool {
+	switch {
+	case c.Family == "netdev" || len(c.Devices) > 0:
+		// Some versions of nft do not say which devices a chain of several has.
+		if p.device != "" {
+			return slices.Contains(c.Devices, p.device)
 		}
-		switch r.Verdict {
-		case "drop", "reject":
-			if named || sure && !w.maybe {
-				return fmt.Sprintf("%s, in chain %s of table %s %s", r.Text, c.Name, c.Family, c.Table), dropped
-			}
-		case "accept":
-			if sure {
-				return "", accepted
-			}
-			w.maybe = true
-		case "return":
-			if sure {
-				return "", passes
-			}
-		case "jump", "goto":
-			i := slices.IndexFunc(w.f.Firewall, func(o Chain) bool { return o.Family == c.Family && o.Table == c.Table && o.Name == r.Target })
-			if i < 0 {
-				continue
-			}
-			before := w.maybe
-			w.maybe = before || !sure && !named
-			by, o = w.chain(&w.f.Firewall[i], depth+1)
-			switch {
-			case o == dropped:
-				return by, o
-			case o == accepted && sure:
-				return by, o
-			case o == accepted:
-				before = true
-			case r.Verdict == "goto" && sure:
-				return by, passes
-			}
-			w.maybe = before || sure && w.maybe
-		}
+		return slices.ContainsFunc(f.Devices, func(d Device) bool { return slices.Contains(c.Devices, d.Name) })
+	case c.Family == "inet":
+		return true
 	}
-	return "", passes
+	return c.Family == p.family
 }
 
 // fits reports whether a packet may fit a rule, whether it surely does, and whether the rule
@@ -276,7 +231,10 @@ func (m *Match) fits(p packet) (yes, known bool) {
 		return in(p.dport) != m.Not, true
 	case "family":
 		return slices.Contains(m.Names, p.family) != m.Not, true
-	case "state": // each of these packets is the first that is seen of its connection
+	case "state": // a packet that nothing answers is the first that is seen of its connection
+		if p.answered && slices.Contains(m.Names, "established") != slices.Contains(m.Names, "new") {
+			return false, false
+		}
 		return slices.ContainsFunc(m.Names, func(s string) bool { return s == "new" || s == "untracked" }) != m.Not, true
 	case "iif", "oif":
 		switch {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// ParseNFT reads what nft -j list ruleset prints.
+// ParseNFT reads what nft -n -t -j list ruleset prints.
 func ParseNFT(text []byte) (all []Chain, err error) {
 	var ruleset struct {
 		Objects []struct {
@@ -28,9 +28,19 @@ func ParseNFT(text []byte) (all []Chain, err error) {
 	at := make(map[[3]string]int)
 	for _, o := range ruleset.Objects {
 		if c := o.Chain; c != nil {
-			device, _ := c.Dev.(string)
+			var devices []string
+			switch dev := c.Dev.(type) {
+			case string:
+				devices = []string{dev}
+			case []any:
+				for _, d := range dev {
+					if name, ok := d.(string); ok {
+						devices = append(devices, name)
+					}
+				}
+			}
 			at[[3]string{c.Family, c.Table, c.Name}] = len(all)
-			all = append(all, Chain{Family: c.Family, Table: c.Table, Name: c.Name, Hook: c.Hook, Device: device, Priority: c.Prio, Drops: c.Policy == "drop"})
+			all = append(all, Chain{Family: c.Family, Table: c.Table, Name: c.Name, Hook: c.Hook, Devices: devices, Priority: c.Prio, Drops: c.Policy == "drop"})
 		}
 	}
 	for _, o := range ruleset.Objects {
@@ -46,13 +56,11 @@ func ParseNFT(text []byte) (all []Chain, err error) {
 // nftRule reads the expressions of a rule.
 func nftRule(exprs []map[string]json.RawMessage) (r Rule) {
 	var words []string
+	open := false // a statement may have a verdict
 	for _, e := range exprs {
 		for kind, body := range e {
 			switch kind {
-			case "accept", "drop", "return", "queue":
-				r.Verdict = kind
-				words = append(words, kind)
-			case "reject":
+			case "accept", "drop", "return", "reject":
 				r.Verdict = kind
 				words = append(words, kind)
 			case "jump", "goto":
@@ -65,14 +73,29 @@ func nftRule(exprs []map[string]json.RawMessage) (r Rule) {
 				m, text := nftMatch(body)
 				r.Matches = append(r.Matches, m...)
 				words = append(words, text)
-			case "limit", "xt", "vmap", "dynset", "set":
+			case "counter", "log", "comment", "continue", "mangle", "notrack", "ct helper", "ct timeout", "ct expectation", "flow", "secmark", "dup", "last":
+				// The packet goes on.
+			case "limit", "quota", "ct count", "dynset", "set", "map":
 				r.Matches = append(r.Matches, Match{})
+				words = append(words, kind+" ...")
+			default: // such as vmap, queue, dnat and what is not known yet
+				r.Matches = append(r.Matches, Match{})
+				open = open || !isXTMatch(kind, body)
 				words = append(words, kind+" ...")
 			}
 		}
 	}
+	if open && r.Verdict == "" {
+		r.Verdict = perhaps
+	}
 	r.Text = strings.Join(words, " ")
 	return r
+}
+
+// isXTMatch reports whether an expression is a match of iptables, and no target.
+func isXTMatch(kind string, body []byte) bool {
+	var xt struct{ Type string }
+	return kind == "xt" && json.Unmarshal(body, &xt) == nil && xt.Type == "match"
 }
 
 // nftMatch reads a condition, and says it for people.
@@ -132,19 +155,37 @@ func nftMatch(body []byte) (all []Match, text string) {
 func (m *Match) values(v any) bool {
 	switch v := v.(type) {
 	case float64:
-		m.Values = append(m.Values, Range{int(v), int(v)})
-		return true
+		name := ""
+		switch m.Field {
+		case "state":
+			name = map[float64]string{1: "invalid", 2: "established", 4: "related", 8: "new", 64: "untracked"}[v]
+		case "family":
+			name = map[float64]string{2: "ip", 10: "ip6"}[v]
+		default:
+			m.Values = append(m.Values, Range{int(v), int(v)})
+			return true
+		}
+		m.Names = append(m.Names, name)
+		return name != ""
 	case string:
+		if strings.HasPrefix(v, "@") { // a set of that name, whose elements are not known
+			return false
+		}
 		m.Names = append(m.Names, map[string]string{"ipv4": "ip", "ipv6": "ip6"}[v])
 		if m.Names[len(m.Names)-1] == "" {
 			m.Names[len(m.Names)-1] = v
 		}
-		if n, err := strconv.Atoi(v); err == nil {
-			m.Values = append(m.Values, Range{n, n})
-		} else if n := protocolNumber(v); n >= 0 {
-			m.Values = append(m.Values, Range{n, n})
+		if m.Field != "protocol" && m.Field != "dport" && m.Field != "sport" {
+			return true
 		}
-		return m.Field != "protocol" || len(m.Values) > 0
+		n, err := strconv.Atoi(v)
+		if err != nil && m.Field == "protocol" {
+			n = protocolNumber(v)
+		} else if err != nil {
+			n = -1
+		}
+		m.Values = append(m.Values, Range{n, n})
+		return n >= 0
 	case []any:
 		for _, e := range v {
 			if !m.values(e) {

@@ -107,12 +107,14 @@ func askBouncing(f *Facts) (all []Finding, well string) {
 	if len(silent) == 0 {
 		return nil, fmt.Sprintf("outer headers are taken off by %d switches", ways)
 	}
-	var mute, dead []string
+	var mute, dead, unasked []string
 	for _, s := range silent {
 		if f.Answers[s.addr] {
 			mute = append(mute, s.name)
 		} else if _, asked := f.Answers[s.addr]; asked {
 			dead = append(dead, s.name)
+		} else {
+			unasked = append(unasked, s.name)
 		}
 	}
 	none := len(silent) == ways && ways > 1 // comes home
@@ -126,6 +128,10 @@ func askBouncing(f *Facts) (all []Finding, well string) {
 	}
 	if len(dead) > 0 {
 		all = append(all, wrong(follows, fmt.Sprintf("%s %s neither probes nor a ping", join(dead), verb(dead, "answer")), "is the switch up, and are its links? weft blame"))
+	}
+	if len(unasked) > 0 {
+		all = append(all, wrong(seen, fmt.Sprintf("probes in outer headers do not come home from %s; whether what is there answers a ping was not asked", join(unasked)),
+			fmt.Sprintf("run weft doctor as root, or ping them; at %s: weft doctor", unasked[0])))
 	}
 	return all, ""
 }

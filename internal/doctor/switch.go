@@ -37,6 +37,9 @@ func askRoutes(f *Facts) (all []Finding, well string) {
 	if f.Plan == nil {
 		return nil, "not known which there should be"
 	}
+	if f.Plan.Routes == 0 {
+		return nil, "weft does not keep them here"
+	}
 	var m []string
 	for _, r := range f.Plan.Missing {
 		if slices.ContainsFunc(r.Ports, f.leads) {
@@ -89,15 +92,21 @@ func sameSetting(a, b string) bool {
 }
 
 func askPorts(f *Facts) (all []Finding, well string) {
+	idle := 0
 	for _, d := range f.Devices {
 		switch {
 		case !d.Present:
 			all = append(all, wrong(explains, fmt.Sprintf("there is no port %s", d.Name), "ip link shows the ports; ports: in the configuration says how they are called"))
 		case !d.Up:
 			all = append(all, wrong(explains, fmt.Sprintf("port %s is down: somebody has set it so", d.Name), "ip link set "+d.Name+" up"))
+		case !d.Carrier && d.ToHost: // who has switched off is no fault
+			idle++
 		case !d.Carrier:
 			all = append(all, wrong(seen, fmt.Sprintf("port %s has no carrier", d.Name), "look at the cable, the optics, and the port at the other end"))
 		}
+	}
+	if idle > 0 {
+		return all, fmt.Sprintf("%d up, %d to hosts without a carrier", len(f.Devices)-idle, idle)
 	}
 	return all, fmt.Sprintf("%d up", len(f.Devices))
 }

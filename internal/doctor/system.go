@@ -37,7 +37,11 @@ func askKernel(f *Facts) (all []Finding, well string) {
 			"boot a newer kernel, or embed package stack in the program, which needs none"))
 	}
 	if s.BPF != "" {
-		all = append(all, wrong(stops, "the kernel does not take eBPF programs: "+s.BPF,
+		w := stops
+		if f.Daemon.Answers { // it was started with more than doctor
+			w = slows
+		}
+		all = append(all, wrong(w, "the kernel does not take eBPF programs: "+s.BPF,
 			"a kernel with the options BPF_SYSCALL and NET_CLS_BPF is needed; in a container, also the capabilities CAP_BPF and CAP_NET_ADMIN"))
 	}
 	if s.TUN != "" && f.Config != nil && f.Config.Gateway {
@@ -62,11 +66,49 @@ func askKernel(f *Facts) (all []Finding, well string) {
 // ownDCTCP is the congestion control that weft brings.
 const ownDCTCP = "weft_dctcp"
 
+// capabilities are those that the daemon starts with (docs/operating.md), and those without which
+// it works, but not fully.
+func (f *Facts) capabilities() (must, may []string) {
+	c := f.Config
+	if c == nil {
+		c = &Config{}
+	}
+	must = []string{"CAP_NET_ADMIN", "CAP_NET_RAW"}
+	if c.Becomes {
+		must = append(must, "CAP_SETUID", "CAP_SETGID")
+	}
+	if f.Role == RoleSwitch {
+		module := slices.ContainsFunc(f.Devices, func(d Device) bool { return d.Decap == "ipip" })
+		if c.Configures && !module {
+			must = append(must, "CAP_BPF", "CAP_SYS_ADMIN")
+		}
+		return must, nil
+	}
+	must = append(must, "CAP_BPF")
+	may = []string{"CAP_SYS_ADMIN"} // to find what a crash has left
+	if c.Congestion == ownDCTCP {
+		must, may = append(must, "CAP_PERFMON", "CAP_SYS_ADMIN"), nil
+	} else if c.QCN {
+		may = append(may, "CAP_PERFMON")
+	}
+	return must, may
+}
+
 func askPrivileges(f *Facts) (all []Finding, well string) {
-	m := slices.DeleteFunc(slices.Clone(f.System.Missing), func(name string) bool { return name == sysResource }) // see askMemlock
-	if len(m) > 0 {
-		all = append(all, wrong(stops, "root lacks the capabilities "+strings.Join(m, ", ")+" here, as in a container",
-			"give the container these capabilities (docker: --cap-add), or start weft outside of it"))
+	lacks := func(names []string) string {
+		return strings.Join(slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !slices.Contains(f.System.Missing, name) }), ", ")
+	}
+	const fix = "give the container these capabilities (docker: --cap-add), or start weft outside of it"
+	must, may := f.capabilities()
+	if m := lacks(must); m != "" {
+		w := stops
+		if f.Daemon.Answers { // it was started with more
+			w = slows
+		}
+		all = append(all, wrong(w, "root lacks the capabilities "+m+" here, as in a container", fix))
+	}
+	if m := lacks(may); m != "" {
+		all = append(all, wrong(slows, "root lacks the capabilities "+m+" here, as in a container: weft works, but cannot clear away what a crash has left, nor slow connections for qcn", fix))
 	}
 	return all, "root has the capabilities that the daemon starts with"
 }

@@ -2,12 +2,17 @@ package doctor
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Text says findings, which are sorted, for people: a verdict, what is wrong with cause and fix,
 // and in a line each what is well and what was not looked at.
 func Text(who string, all []Finding) string {
+	all = printable(all)
 	var b strings.Builder
 	n, nodes := Wrong(all), make(map[string]bool)
 	var well, skipped []string
@@ -48,6 +53,34 @@ func Text(who string, all []Finding) string {
 	}
 	return b.String()
 }
+
+// printable returns findings whose words no terminal takes for commands: other machines have said
+// some of them.
+func printable(all []Finding) []Finding {
+	clean := func(text string) string {
+		if strings.IndexFunc(text, unprintable) < 0 && utf8.ValidString(text) {
+			return text
+		}
+		var b strings.Builder
+		for _, r := range text { // a byte that is no UTF-8 becomes U+FFFD
+			if unprintable(r) {
+				b.WriteString(strings.Trim(strconv.QuoteRune(r), "'"))
+			} else {
+				b.WriteRune(r)
+			}
+		}
+		return b.String()
+	}
+	all = slices.Clone(all)
+	for i := range all {
+		for _, s := range []*string{&all[i].Node, &all[i].Check, &all[i].Cause, &all[i].Fix, &all[i].Skipped} {
+			*s = clean(*s)
+		}
+	}
+	return all
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }
 
 // nodesText says which of several machines are well.
 func nodesText(all []Finding) string {

@@ -12,6 +12,15 @@ import (
 // heldBehind returns the process that listens at the other end of a Unix socket if it is
 // stopped, as by SIGSTOP; 0 if it runs, or the kernel does not say.
 func heldBehind(conn net.Conn) (pid int) {
+	if pid = processBehind(conn); pid == 0 || !isHeld(pid) {
+		return 0
+	}
+	return pid
+}
+
+// processBehind returns the process that listens at the other end of a Unix socket, 0 if the
+// kernel does not say.
+func processBehind(conn net.Conn) (pid int) {
 	c, ok := conn.(*net.UnixConn)
 	if !ok {
 		return 0
@@ -25,9 +34,6 @@ func heldBehind(conn net.Conn) (pid int) {
 			pid = int(who.Pid)
 		}
 	})
-	if pid == 0 || !isHeld(pid) {
-		return 0
-	}
 	return pid
 }
 

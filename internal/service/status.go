@@ -94,6 +94,16 @@ func unanswered(path, who string, err error) error {
 	return fmt.Errorf("status: %w; is %s running in this network namespace? (--socket names another's)", err, who)
 }
 
+// SilentError is the error of AskStatus if a process has the socket and does not answer.
+type SilentError struct {
+	Process int  // 0: the kernel does not say
+	Held    bool // it is stopped, as by SIGSTOP
+	err     error
+}
+
+func (e SilentError) Error() string { return e.err.Error() }
+func (e SilentError) Unwrap() error { return e.err }
+
 // AskStatus returns the status, as JSON, of the daemon behind a socket. It waits for at most
 // 30 s, and no longer than ctx. If nobody answers, who is the name of that daemon in the error.
 func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
@@ -127,7 +137,7 @@ func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 		err = fmt.Errorf("%s: not a status: %q", path, b[:min(len(b), 40)])
 	}
 	if err != nil {
-		return nil, fmt.Errorf("status: %w", err)
+		return nil, SilentError{processBehind(conn), held.Load() != 0, fmt.Errorf("status: %w", err)}
 	}
 	return bytes.TrimSpace(b), nil
 }

@@ -6,6 +6,7 @@ import (
 	"weft/fabric"
 	"weft/internal/config"
 	"weft/internal/service"
+	"weft/topology"
 )
 
 // Plan is what the switch is to be configured with, by its file.
@@ -15,6 +16,16 @@ func (f *File) Plan() (fabric.NodePlan, error) {
 		return fabric.NodePlan{}, err
 	}
 	return f.config(self, time.Now()).plan(f.fabric)
+}
+
+// HostPorts lists the ports of a plan that lead to hosts.
+func (f *File) HostPorts(p fabric.NodePlan) (names []string) {
+	for _, port := range p.Ports {
+		if n, err := f.fabric.Lookup(port.Peer); err == nil && n.Layer == topology.LayerHost {
+			names = append(names, port.Name)
+		}
+	}
+	return names
 }
 
 // Account is the user that the agent runs as.

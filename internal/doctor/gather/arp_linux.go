@@ -2,6 +2,7 @@ package gather
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net"
 	"net/netip"
 	"time"
@@ -16,7 +17,12 @@ const twinTime = 300 * time.Millisecond
 // (RFC 5227 §2.1.1). Nobody is to answer.
 func (l *looker) findTwin() {
 	own, err := netip.ParseAddr(l.f.Host.Address)
-	if err != nil || !own.Is4() || l.f.Host.Uplink == "" || !l.f.System.Root {
+	switch {
+	case err != nil || !own.Is4() || l.f.Host.Uplink == "":
+		l.f.Unknown["duplicate"] = "the daemon names no IPv4 address and uplink"
+		return
+	case !l.f.System.Root:
+		l.f.Unknown["duplicate"] = "it takes root"
 		return
 	}
 	twin, err := probeARP(l.f.Host.Uplink, own)
@@ -27,10 +33,33 @@ func (l *looker) findTwin() {
 	l.f.Twin = twin
 }
 
+// ownAddresses are the hardware addresses of all devices of this network namespace: any of them
+// answers for an address of this host (arp_ignore).
+func ownAddresses() (map[[6]byte]bool, error) {
+	devices, err := net.Interfaces()
+	if err != nil {
+		return nil, err
+	}
+	own := make(map[[6]byte]bool)
+	for _, d := range devices {
+		if len(d.HardwareAddr) == 6 {
+			own[[6]byte(d.HardwareAddr)] = true
+		}
+	}
+	return own, nil
+}
+
 // probeARP returns the hardware address of who answers for an address; "" if nobody does.
 func probeARP(device string, address netip.Addr) (string, error) {
 	dev, err := net.InterfaceByName(device)
-	if err != nil || len(dev.HardwareAddr) != 6 {
+	if err != nil {
+		return "", err
+	}
+	if len(dev.HardwareAddr) != 6 {
+		return "", fmt.Errorf("%s has no hardware address of 6 bytes", device)
+	}
+	own, err := ownAddresses()
+	if err != nil {
 		return "", err
 	}
 	protocol := binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, unix.ETH_P_ARP))
@@ -66,7 +95,7 @@ func probeARP(device string, address netip.Addr) (string, error) {
 			continue // nothing has come, or a signal
 		}
 		const reply = 2
-		if n >= 28 && binary.BigEndian.Uint16(buf[6:]) == reply && [4]byte(buf[14:18]) == ip && net.HardwareAddr(buf[8:14]).String() != dev.HardwareAddr.String() {
+		if n >= 28 && binary.BigEndian.Uint16(buf[6:]) == reply && [4]byte(buf[14:18]) == ip && !own[[6]byte(buf[8:14])] {
 			return net.HardwareAddr(buf[8:14]).String(), nil
 		}
 	}

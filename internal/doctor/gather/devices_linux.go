@@ -46,7 +46,7 @@ func (l *looker) network() {
 
 // device looks at a device.
 func (l *looker) device(h *netlink.Handle, name string) doctor.Device {
-	d := doctor.Device{Name: name}
+	d := doctor.Device{Name: name, ToHost: slices.Contains(l.toHosts, name)}
 	link, err := h.LinkByName(name)
 	if err != nil {
 		return d

@@ -1,13 +1,16 @@
 package gather
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
+	"weft/internal/config"
 	"weft/internal/doctor"
 	"weft/internal/hostsetup"
 	"weft/internal/kernel"
@@ -19,10 +22,12 @@ import (
 // looker collects the facts of one machine.
 type looker struct {
 	Options
-	f       *doctor.Facts
-	ports   []string // devices to look at
-	user    service.Account
-	cancels []func()
+	f        *doctor.Facts
+	ports    []string // devices to look at
+	toHosts  []string // a switch's ports with hosts behind
+	user     service.Account
+	answered string // the socket at which the daemon has
+	cancels  []func()
 }
 
 // Facts looks at the machine, in the calling thread's network namespace. The caller locks the
@@ -65,53 +70,145 @@ func (l *looker) ask(ctx context.Context) error {
 		}
 		return l.take(text)
 	}
-	host, err := hostSocket()
+	dir, err := hostsetup.Dir()
 	if err != nil {
 		return err
 	}
-	text, err := l.answer(ctx, host)
-	if err == nil {
-		return l.take(text)
+	l.process(dir)
+	host, hostErr := l.askHost(ctx, dir)
+	if hostErr == nil {
+		return l.takeFirst(host)
 	}
-	f.Daemon.Error = err.Error()
-	agent, err := switchd.StatusSocket()
+	hostSilent := errors.As(hostErr, new(service.SilentError))
+	f.Daemon.Error = hostErr.Error()
+	agent, there, err := l.askSwitch(ctx)
 	if err == nil {
-		if text, err := l.answer(ctx, agent); err == nil {
-			return l.take(text)
-		} else if exists(agent) {
-			f.Daemon.Error = err.Error()
-		}
+		return l.takeFirst(agent)
 	}
-	left := exists(host)
-	dir, err := hostsetup.Dir()
-	if err == nil {
-		l.process(dir)
-	}
+	_, noLock := f.Unknown["daemon"]
+	here := hostSilent || noLock || f.Daemon.Process != 0 || f.Daemon.Leftover || exists(filepath.Join(dir, hostsetup.StatusSocket))
+	silent := service.SilentError{}
 	switch {
 	case l.Lab != nil:
 		f.Role = doctor.RoleSwitch
 		if l.Lab.Host {
 			f.Role = doctor.RoleHost
 		}
-	case left || f.Daemon.Process != 0 || f.Daemon.Leftover || haveHost:
+	case here, haveHost && !errors.As(err, &silent):
 		f.Role, f.Expected = doctor.RoleHost, true
-	case haveSwitch || exists(agent):
+	case haveSwitch || there:
 		f.Role, f.Expected = doctor.RoleSwitch, true
 	default:
 		return ErrNothing
 	}
+	if f.Role == doctor.RoleSwitch {
+		l.silentSwitch(err, there)
+	} else if f.Daemon.Hidden = statusOf(l.fileOf(l.HostConfig)) == service.NoStatus; !f.Daemon.Hidden && f.Daemon.Process == 0 && hostSilent {
+		l.held(hostErr)
+	}
 	return nil
 }
 
-func hostSocket() (string, error) {
-	dir, err := hostsetup.Dir()
-	return dir + "/" + hostsetup.StatusSocket, err
+// askHost asks weft host, at the socket that its configuration names or the standard one.
+func (l *looker) askHost(ctx context.Context, dir string) ([]byte, error) {
+	return l.askAt(ctx, statusOf(l.fileOf(l.HostConfig)), filepath.Join(dir, hostsetup.StatusSocket))
+}
+
+// askSwitch asks weft switch likewise, and reports whether there is a socket.
+func (l *looker) askSwitch(ctx context.Context) (text []byte, there bool, err error) {
+	standard, err := switchd.StatusSocket()
+	if err != nil {
+		return nil, false, err
+	}
+	named := ""
+	if l.Lab == nil {
+		named = statusOf(l.SwitchConfig)
+	}
+	text, err = l.askAt(ctx, named, standard)
+	return text, exists(standard) || named != service.NoStatus && exists(named), err
+}
+
+// askAt asks a daemon at the socket that its configuration names, and then, as that may have
+// changed, at the standard one.
+func (l *looker) askAt(ctx context.Context, named, standard string) ([]byte, error) {
+	var first error
+	for _, socket := range []string{named, standard} {
+		if socket == "" || socket == service.NoStatus {
+			continue
+		}
+		text, err := l.answer(ctx, socket)
+		if err == nil {
+			l.answered = socket
+			return text, nil
+		}
+		if first == nil || !errors.As(first, new(service.SilentError)) && errors.As(err, new(service.SilentError)) {
+			first = err
+		}
+	}
+	return nil, first
+}
+
+// silentSwitch says what is known of an agent that does not answer. It has no lock.
+func (l *looker) silentSwitch(err error, there bool) {
+	l.f.Daemon = doctor.Daemon{}
+	delete(l.f.Unknown, "daemon") // of a host's lock
+	if there {
+		l.f.Daemon.Error = err.Error()
+	}
+	if l.Lab == nil && statusOf(l.SwitchConfig) == service.NoStatus {
+		l.f.Daemon.Hidden = true
+		l.f.Unknown["daemon"] = "the configuration says status: off"
+	} else if errors.Is(err, fs.ErrPermission) {
+		l.f.Unknown["daemon"] = err.Error()
+	}
+	l.held(err)
+}
+
+// held takes the process behind a socket from an error.
+func (l *looker) held(err error) {
+	if e := (service.SilentError{}); errors.As(err, &e) {
+		delete(l.f.Unknown, "daemon")
+		l.f.Daemon.Process, l.f.Daemon.Stopped, l.f.Daemon.Error = e.Process, e.Held, e.Error()
+	}
+}
+
+// fileOf is the configuration that a running daemon was started with, or else a file. In a lab
+// that is the machine's, and no node's.
+func (l *looker) fileOf(file string) string {
+	if p := l.f.Daemon.Process; p != 0 {
+		if known := configOf(p); known != "" {
+			return known
+		}
+	}
+	if l.Lab != nil {
+		return ""
+	}
+	return file
+}
+
+// statusOf is what a configuration says of the status socket, "" for the standard one. The rest of
+// it, and files that it names, need not be right, nor readable.
+func statusOf(file string) string {
+	if file == "" {
+		return ""
+	}
+	text, err := config.Read(file, "weft doctor")
+	if err != nil {
+		return ""
+	}
+	return config.Scalar(text, "status")
 }
 
 func (l *looker) answer(ctx context.Context, socket string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
 	return service.AskStatus(ctx, socket, "weft host or weft switch")
+}
+
+// takeFirst reads the first status. What is not known of the process without it is known then.
+func (l *looker) takeFirst(text []byte) error {
+	delete(l.f.Unknown, "daemon")
+	return l.take(text)
 }
 
 // take reads a daemon's status, the first or a later one.
@@ -145,16 +242,7 @@ func (l *looker) again(ctx context.Context) {
 	if !sleep(ctx, l.Between) {
 		return
 	}
-	socket := l.Socket
-	if socket == "" {
-		var err error
-		if socket, err = hostSocket(); f.Role == doctor.RoleSwitch {
-			socket, err = switchd.StatusSocket()
-		}
-		if err != nil {
-			return
-		}
-	}
+	socket := cmp.Or(l.Socket, l.answered)
 	if text, err := l.answer(ctx, socket); err == nil && l.take(text) == nil {
 		f.Elapsed = time.Since(asked)
 	}

@@ -47,6 +47,7 @@ type Route struct {
 // Port is how a lab has built a port.
 type Port struct {
 	Name, Peer string
+	Host       bool // the peer is one
 	MTU        int
 	RateMbit   float64
 }

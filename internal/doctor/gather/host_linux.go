@@ -12,7 +12,6 @@ import (
 	"weft/internal/config"
 	"weft/internal/daemon"
 	"weft/internal/doctor"
-	"weft/internal/service"
 )
 
 // host looks at a host's configuration, and finds its uplinks.
@@ -59,12 +58,11 @@ func (l *looker) hostConfig(ctx context.Context, file string) {
 	}
 	s.Topology, s.Sprays, s.RateMbit = c.Topology, fit.Sprays, fit.RateMbit
 	s.Signed, s.Congestion, s.QCN = len(c.Failures.Keys) > 0, c.CongestionControl, c.QCN.Enabled
-	s.TUN = c.TUN.Name
+	s.TUN, s.Becomes = c.TUN.Name, fit.User.UID != 0
 	s.Gateway = c.Mode == daemon.ModeGateway || c.Resequence == config.Yes
 	if s.Carrier = c.Encapsulation[0]; s.Carrier == daemon.EncapUDP {
 		s.UDPPort = int(c.UDP.Listen.Port())
 	}
-	f.Daemon.Hidden = c.Status == service.NoStatus
 	if f.Host != nil {
 		s.Gateway = f.Host.Dataplane != nil
 		s.Carrier = f.Host.Encapsulation

@@ -1,7 +1,9 @@
 package gather
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -10,37 +12,51 @@ import (
 	"weft/internal/hostsetup"
 )
 
-// process finds the daemon that has the lock of a directory, though it does not answer. The file
-// has the process's number; the kernel's list of locks says whether it is held.
+// process finds the daemon that has the lock of a directory, whether it answers or not. The file
+// has the process's number; what the process has open says whether it is held. Where that cannot
+// be seen, it is not known whether a daemon runs.
 func (l *looker) process(dir string) {
 	d := &l.f.Daemon
 	lock := filepath.Join(dir, "lock")
 	text, err := os.ReadFile(lock)
-	if err != nil {
-		d.Leftover = exists(filepath.Join(dir, "state.json"))
-		return
+	pid := 0
+	if err == nil {
+		if n, bad := strconv.Atoi(strings.TrimSpace(string(text))); bad == nil {
+			pid = n
+		}
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil || !holds(pid, lock) {
-		d.Leftover = exists(filepath.Join(dir, hostsetup.StatusSocket)) || exists(filepath.Join(dir, "state.json"))
-		return
+	held := false
+	if pid > 0 {
+		held, err = holds(pid, lock)
 	}
-	d.Process = pid
-	d.Stopped = strings.ContainsRune("Tt", state(pid))
+	switch {
+	case held:
+		d.Process, d.Stopped = pid, strings.ContainsRune("Tt", state(pid))
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		d.Leftover = exists(filepath.Join(dir, "state.json")) || pid > 0 && exists(filepath.Join(dir, hostsetup.StatusSocket))
+	default:
+		l.f.Unknown["daemon"] = "whether one runs cannot be seen: " + err.Error()
+	}
 }
 
 // holds reports whether a process has a file open, as one that has its lock does.
-func holds(pid int, file string) bool {
-	fds, err := filepath.Glob(fmt.Sprintf("/proc/%d/fd/*", pid))
+func holds(pid int, file string) (bool, error) {
+	dir := fmt.Sprintf("/proc/%d/fd", pid)
+	fds, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
 	if err != nil {
-		return false
+		return false, err
 	}
 	for _, fd := range fds {
-		if to, err := os.Readlink(fd); err == nil && to == file {
-			return true
+		if to, err := os.Readlink(filepath.Join(dir, fd.Name())); err == nil && to == file {
+			return true, nil
+		} else if errors.Is(err, fs.ErrPermission) {
+			return false, err
 		}
 	}
-	return false
+	return false, nil
 }
 
 // state is the kernel's letter for a process's state, such as T for stopped.

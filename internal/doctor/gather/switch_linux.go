@@ -26,6 +26,9 @@ func (l *looker) switches() {
 		l.plan(l.Lab.Plan)
 		for _, p := range l.Lab.Ports {
 			l.ports = append(l.ports, p.Name)
+			if p.Host {
+				l.toHosts = append(l.toHosts, p.Name)
+			}
 		}
 	}
 	if s := f.Switch; s != nil {
@@ -53,13 +56,19 @@ func (l *looker) switchConfig(file string) {
 	for i := range files {
 		s.Keys = append(s.Keys, l.keyFile(files[i], from[i]))
 	}
+	s.Becomes, s.Configures = l.user.UID != 0, c.Configure
 	s.Topology, s.Signed, s.Carrier = c.Topology, len(c.Keys) > 0, c.Encap
 	plan, err := c.Plan()
 	if err != nil {
 		s.Error = err.Error()
 		return
 	}
-	l.plan(PlanOf(plan))
+	p := PlanOf(plan)
+	if !c.Routes && !c.Configure {
+		p.Routes = nil // whoever has them may have joined prefixes
+	}
+	l.plan(p)
+	l.toHosts = c.HostPorts(plan)
 	for _, p := range plan.Ports {
 		l.ports = append(l.ports, p.Name)
 	}

@@ -13,13 +13,13 @@ import (
 	"weft/internal/kernel"
 )
 
-// needed are the capabilities that a daemon starts with as root.
+// needed are the capabilities that some daemon starts with as root.
 var needed = []struct {
 	number int
 	name   string
 }{
 	{unix.CAP_NET_ADMIN, "CAP_NET_ADMIN"}, {unix.CAP_NET_RAW, "CAP_NET_RAW"}, {unix.CAP_BPF, "CAP_BPF"}, {unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN"},
-	{unix.CAP_SETUID, "CAP_SETUID"}, {unix.CAP_SETGID, "CAP_SETGID"}, {unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE"},
+	{unix.CAP_SETUID, "CAP_SETUID"}, {unix.CAP_SETGID, "CAP_SETGID"}, {unix.CAP_SYS_RESOURCE, "CAP_SYS_RESOURCE"}, {unix.CAP_PERFMON, "CAP_PERFMON"},
 }
 
 // system looks at the kernel and at what this process may do with it.

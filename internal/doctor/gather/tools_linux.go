@@ -1,7 +1,10 @@
 package gather
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os/exec"
 	"strings"
 	"time"
@@ -17,8 +20,35 @@ const toolTime = 5 * time.Second
 func tool(name string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), toolTime)
 	defer cancel()
-	return exec.CommandContext(ctx, name, args...).Output()
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.WaitDelay = time.Second
+	var out atMost
+	cmd.Stdout = &out
+	err := cmd.Run()
+	if out.more {
+		return nil, fmt.Errorf("%s says more than %d MB", name, mostSaid>>20)
+	}
+	return out.buf.Bytes(), err
 }
+
+// mostSaid bounds what a program says, in bytes.
+const mostSaid = 16 << 20
+
+// atMost keeps what is written, and refuses more than mostSaid. The buffer is not embedded, or its
+// ReadFrom would be taken, which knows no bound.
+type atMost struct {
+	buf  bytes.Buffer
+	more bool
+}
+
+func (b *atMost) Write(p []byte) (int, error) {
+	if b.more = b.more || b.buf.Len()+len(p) > mostSaid; b.more {
+		return 0, errTooMuch
+	}
+	return b.buf.Write(p)
+}
+
+var errTooMuch = errors.New("too much")
 
 // firewall reads the rules of nftables, those of iptables among them.
 func (l *looker) firewall() {
@@ -30,7 +60,8 @@ func (l *looker) firewall() {
 		f.Unknown["firewall"] = "there is no program nft"
 		return
 	}
-	text, err := tool("nft", "-j", "list", "ruleset")
+	// By numbers, for names differ between machines; without what is in sets, which may be much.
+	text, err := tool("nft", "-n", "-t", "-j", "list", "ruleset")
 	if err == nil {
 		f.Firewall, err = doctor.ParseNFT(text)
 	}
