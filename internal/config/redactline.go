@@ -111,6 +111,7 @@ func regionAt(line string, at int) region {
 // scan takes the values of secrets' names out of a line, wherever they are.
 func (l *lines) scan(line string) string {
 	var b strings.Builder
+	q := quotes{line: line}
 	for at := 0; at < len(line); {
 		m := named.FindStringSubmatchIndex(line[at:])
 		if m == nil {
@@ -129,7 +130,7 @@ func (l *lines) scan(line string) string {
 		b.WriteString(line[at:end])
 		at = end
 		if secret {
-			at = l.value(&b, line, start, end)
+			at = l.value(&b, &q, start, end)
 		}
 	}
 	return b.String()
@@ -137,7 +138,8 @@ func (l *lines) scan(line string) string {
 
 // value writes what stands for the value of a secret, and returns where it ends. The name
 // starts at start.
-func (l *lines) value(b *strings.Builder, line string, start, at int) int {
+func (l *lines) value(b *strings.Builder, q *quotes, start, at int) int {
+	line := q.line
 	rest := line[at:]
 	switch {
 	case harmless.MatchString(rest), number.MatchString(rest) && harmlessLength(rest):
@@ -151,7 +153,7 @@ func (l *lines) value(b *strings.Builder, line string, start, at int) int {
 		b.WriteString(rest)
 		return len(line)
 	}
-	outer := enclosing(line, start)
+	outer := q.enclosing(start)
 	mark := `"` + removed + `"`
 	if outer > 0 {
 		mark = removed
@@ -207,32 +209,37 @@ func begins(line string, at int) bool {
 	return (line[at] == '"' || line[at] == '\'') && (at == 0 || strings.IndexByte(" \t=:,[{(", line[at-1]) >= 0)
 }
 
-// enclosing returns where the quote ends, before its mark, that a place is in; 0 if it is in
-// none that ends as quotes do.
-func enclosing(line string, place int) int {
-	for i := 0; i < place; i++ {
-		if !begins(line, i) {
-			continue
+// quotes finds those that enclose places of a line, which are asked for from its beginning on.
+type quotes struct {
+	line string
+	next int // where to look on
+	end  int // of the latest that was found
+}
+
+// enclosing returns where the quote ends, before its mark, that a name at a place is in; 0 if it is
+// in none that ends as quotes do, or is all that is in it.
+func (q *quotes) enclosing(place int) int {
+	for q.next < place {
+		if begins(q.line, q.next) {
+			if end := closed(q.line, q.next); end > 0 && delimited(q.line, end) {
+				q.next, q.end = end, end
+				continue
+			}
 		}
-		end := closed(line, i)
-		switch {
-		case end < 0 || !delimited(line, end):
-		case end <= place:
-			i = end - 1
-		case end-1 > place+len(wordAt(line, place)): // else it is the quote of the name itself
-			return end - 1
-		}
+		q.next++
+	}
+	if q.end-1 > nameEnds(q.line, place) {
+		return q.end - 1
 	}
 	return 0
 }
 
-// wordAt is the name at a place.
-func wordAt(line string, at int) string {
-	i := at
-	for i < len(line) && (line[i] == '_' || line[i] == '-' || line[i] == '.' || line[i]|0x20 >= 'a' && line[i]|0x20 <= 'z' || line[i] >= '0' && line[i] <= '9') {
-		i++
+// nameEnds is where a name ends that begins at a place.
+func nameEnds(line string, at int) int {
+	for at < len(line) && (strings.IndexByte("_-.", line[at]) >= 0 || line[at]|0x20 >= 'a' && line[at]|0x20 <= 'z' || line[at] >= '0' && line[at] <= '9') {
+		at++
 	}
-	return line[at:i]
+	return at
 }
 
 // bracketed returns where a bracket ends that begins at a place; -1 if it does not.
