@@ -67,11 +67,11 @@ topoupdate: topology internal/bucket
 topoupdate/bgp: topology topology/graph
 topoupdate/bgp/session: topoupdate/bgp topology/graph
 topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session internal/bucket
-topoupdate/wire: topoupdate internal/shortage
+topoupdate/wire: internal/exitcode topoupdate internal/shortage
 topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/histogram internal/timerq
 internal/blame: topology liveness
-link: internal/checksum internal/shortage
+link: internal/exitcode internal/checksum internal/shortage
 internal/kernel: internal/exitcode internal/kernel/internal/seam internal/shortage
 internal/congestion: internal/kernel
 internal/hostprog: topology flowcell drb policy encap conga internal/kernel internal/paths internal/qcn
@@ -98,7 +98,7 @@ internal/doctor: internal/overview
 internal/doctor/gather: fabric internal/config internal/daemon internal/discover internal/doctor internal/hostsetup internal/kernel internal/overview internal/service internal/switchd
 internal/event:
 internal/eventlog: internal/event
-internal/prober: internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
+internal/prober: internal/exitcode internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
 internal/switchd: internal/exitcode encap fabric topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service

@@ -12,6 +12,8 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/exitcode"
 )
 
 const (
@@ -150,7 +152,7 @@ func (n *nextHop) look() (found bool, err error) {
 	case err == nil || found: // a process that has given up its privileges makes do with what the kernel knows
 		return found, nil
 	case errors.Is(err, unix.EPERM):
-		return false, fmt.Errorf("no CAP_NET_ADMIN to make the kernel ask for the MAC address of gateway %v: give the program the capability, or ping the gateway first: %w", n.gateway, err)
+		return false, exitcode.AsAbsent(fmt.Errorf("no CAP_NET_ADMIN to make the kernel ask for the MAC address of gateway %v: give the program the capability, or ping the gateway first: %w", n.gateway, err))
 	default:
 		return false, fmt.Errorf("ask for the MAC address of gateway %v: %w", n.gateway, err)
 	}

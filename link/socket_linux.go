@@ -8,6 +8,8 @@ import (
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/exitcode"
 )
 
 // networkOrder is ETH_P_ALL as bind wants it. A socket for all protocols, unlike
@@ -22,7 +24,7 @@ func openSocket(c PacketConfig, index int) (file *os.File, limited string, err e
 	// queue that the filter has not seen (packet(7)).
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_NONBLOCK|unix.SOCK_CLOEXEC, 0)
 	if errors.Is(err, unix.EPERM) {
-		return nil, "", fmt.Errorf("no CAP_NET_RAW: run as root, or give the program the capability (setcap cap_net_raw+ep PROGRAM): %w", err)
+		return nil, "", exitcode.AsAbsent(fmt.Errorf("no CAP_NET_RAW: run as root, or give the program the capability (setcap cap_net_raw+ep PROGRAM): %w", err))
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("socket: %w", err)

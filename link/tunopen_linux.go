@@ -9,6 +9,8 @@ import (
 	"github.com/songgao/water"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/exitcode"
 )
 
 // opened is a TUN interface that has been created and not yet configured.
@@ -230,7 +232,7 @@ func openError(name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("tun: no /dev/net/tun: load the module (modprobe tun) or, in a container, pass the device in (--device /dev/net/tun): %w", err)
 	case errors.Is(err, unix.EPERM), errors.Is(err, unix.EACCES):
-		return fmt.Errorf("tun: no CAP_NET_ADMIN: run as root, or give the program the capability (setcap cap_net_admin+ep PROGRAM): %w", err)
+		return exitcode.AsAbsent(fmt.Errorf("tun: no CAP_NET_ADMIN: run as root, or give the program the capability (setcap cap_net_admin+ep PROGRAM): %w", err))
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("tun: interface %s is in use by another process: choose another name: %w", name, err)
 	}

@@ -24,8 +24,10 @@ func (c *conn) NetConn() net.Conn { return c.TCPConn }
 // Close ends the span with what the connection has done, and closes the connection.
 func (c *conn) Close() error {
 	c.once.Do(func() {
-		if s, err := c.host.ConnStats(c.TCPConn); err == nil {
-			c.span.SetAttributes(attributesOf(&s)...)
+		if c.span.IsRecording() { // else nobody reads them
+			if s, err := c.host.ConnStats(c.TCPConn); err == nil {
+				c.span.SetAttributes(attributesOf(&s)...)
+			}
 		}
 		c.span.End()
 	})
@@ -41,9 +43,9 @@ func attributesOf(s *stack.ConnStats) []attribute.KeyValue {
 		count("weft.out_of_order", s.OutOfOrder), count("weft.held", s.Held),
 		attribute.Float64("weft.rtt", s.RTT.Seconds()),
 	}
-	all := s.Elsewhere.Packets
+	all := s.Elsewhere.Bytes
 	for _, p := range s.Paths {
-		all += p.Packets
+		all += p.Bytes
 	}
 	if all == 0 || len(s.Paths) == 0 {
 		return list
@@ -51,7 +53,7 @@ func attributesOf(s *stack.ConnStats) []attribute.KeyValue {
 	var names []string
 	var shares []float64
 	for _, p := range s.Paths {
-		names, shares = append(names, p.Bounce.String()), append(shares, float64(p.Packets)/float64(all))
+		names, shares = append(names, p.Bounce.String()), append(shares, float64(p.Bytes)/float64(all))
 	}
 	return append(list, attribute.StringSlice("weft.paths", names), attribute.Float64Slice("weft.path_shares", shares))
 }

@@ -18,7 +18,7 @@
 //	weft.retransmits, weft.timeouts         segments sent again; retransmission timeouts
 //	weft.out_of_order, weft.held            incoming segments that arrived out of order; that waited for others
 //	weft.rtt                                smoothed round trip in seconds
-//	weft.paths, weft.path_shares            bouncing switches, at most 16, and the part of the packets by each; with
+//	weft.paths, weft.path_shares            bouncing switches, at most 16, and the part of the bytes by each; with
 //	                                        stack.Config.ConnPaths
 //
 // A span costs some microseconds a connection and nothing for each packet.

@@ -74,8 +74,14 @@ func (h *Host) watches() []*watch {
 	return []*watch{&h.four, h.six}
 }
 
-// sixCarrier is what the log calls the carrier of IPv6 packets where that of IPv4 is ipip.
-const sixCarrier = "IPv6 in IPv6"
+// sixCarrier is what the log calls a carrier of IPv6 packets. No two carriers of a Host have one
+// name: in the log, each takes back only what it has said itself.
+func sixCarrier(c encap.Carrier) string {
+	if c == encap.CarrierIPIP {
+		return "IPv6 in IPv6"
+	}
+	return "IPv6 in " + c.String()
+}
 
 // watchPaths makes a Host find out how its paths are, if Config.Liveness is set: from start on.
 func (h *Host) watchPaths(c *Config) error {
@@ -90,11 +96,7 @@ func (h *Host) watchPaths(c *Config) error {
 		return fmt.Errorf("stack: Config.Liveness: %w", err)
 	}
 	if c.Topology6 != nil {
-		carrier := sixCarrier
-		if c.Carrier != encap.CarrierIPIP {
-			carrier = c.Carrier.String()
-		}
-		h.six = &watch{journal: h.journal.Beside(c.Topology6, carrier, h.egress.MTU6())}
+		h.six = &watch{journal: h.journal.Beside(c.Topology6, sixCarrier(c.Carrier), h.egress.MTU6())}
 		o := h.lookoutConfig(c, c.Topology6, c.Address6)
 		o.Plane, o.Journal = h.egress.Six(), h.six.journal
 		o.Probe.Seed ^= 1 << 63

@@ -20,6 +20,7 @@ import (
 type bugreportFlags struct {
 	out, socket string
 	configs     []string
+	defaults    bool // configs are weft's own
 }
 
 func newBugreportCmd() *cobra.Command {
@@ -57,6 +58,7 @@ func (f bugreportFlags) run(cmd *cobra.Command) (err error) {
 		host = "unknown"
 	}
 	dir := fmt.Sprintf("weft-bugreport-%s-%s", strings.ReplaceAll(host, "/", "-"), now.UTC().Format("20060102-150405"))
+	f.defaults = !cmd.Flags().Changed("config")
 	if f.out == "" {
 		f.out = dir + archiveEnds
 	}

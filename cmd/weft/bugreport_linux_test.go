@@ -8,9 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
+	"weft/internal/bugreport"
 	"weft/internal/config"
 	"weft/internal/daemon"
 	"weft/internal/switchd"
@@ -170,5 +172,73 @@ func TestBugreport_ofAMachineWithoutWeft(t *testing.T) {
 	_, err := weft(t, "bugreport", "-o", out)
 	if err == nil || !strings.Contains(err.Error(), "there already") {
 		t.Errorf("an archive is written over: %v", err)
+	}
+}
+
+// Of the kernel's settings and of the environment nothing is in the report that is a secret, and no
+// list of peers.
+func TestBugreport_systemPartsHaveNoSecrets(t *testing.T) {
+	text, err := settings()
+	if err != nil || !strings.Contains(string(text), "net.ipv4.tcp_rmem = ") {
+		t.Fatalf("%v: %.200s", err, text)
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, _, _ := strings.Cut(line, " = "); strings.Contains(name, "key") {
+			t.Errorf("the settings have %s", name)
+		}
+	}
+	for _, c := range systemCommands {
+		if strings.Contains(c.line, "tcp_metrics") {
+			t.Errorf("%s tells of peers", c.line)
+		}
+	}
+	got := string(environment([]string{"WEFT_X=1", "GOGC=50", "PATH=/bin", "GOPROXY=https://canary", "GOAUTH=canary", "PATHS=canary", "HOME=canary"}))
+	if got != "WEFT_X=1\nGOGC=50\nPATH=/bin\n" {
+		t.Errorf("of the environment it has %q", got)
+	}
+}
+
+// Configurations of one name all are in the report, with a topology that stands beside its
+// configuration. Weft's own that are not there are left out.
+func TestBugreport_configurations(t *testing.T) {
+	dir := t.TempDir()
+	f := bugreportFlags{}
+	for _, in := range []string{"a", "b"} {
+		if err := os.Mkdir(filepath.Join(dir, in), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, text := range map[string]string{"host.yaml": "topology: fabric.yaml\n# of " + in, "fabric.yaml": "fabric of " + in} {
+			if err := os.WriteFile(filepath.Join(dir, in, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		f.configs = append(f.configs, filepath.Join(dir, in, "host.yaml"))
+	}
+	var all []string
+	for _, p := range f.configurations() {
+		text, err := p.get(t.Context())
+		if !strings.HasSuffix(p.name, ".check.txt") && err != nil {
+			t.Errorf("%s: %v", p.name, err)
+		}
+		_, of, _ := strings.Cut(string(text), " of ")
+		all = append(all, p.name+" "+of)
+	}
+	want := []string{"config/host.yaml a", "config/host.yaml.check.txt ", "config/topology-fabric.yaml a",
+		"config/2-host.yaml b", "config/2-host.yaml.check.txt ", "config/2-topology-fabric.yaml b"}
+	if !slices.Equal(all, want) {
+		t.Errorf("the parts are %q, not %q", all, want)
+	}
+	none := bugreportFlags{configs: []string{filepath.Join(dir, "none.yaml")}, defaults: true}
+	if list := none.configurations(); len(list) > 0 {
+		t.Errorf("%s is not there, and a part of the report", list[0].name)
+	}
+}
+
+// What many commands print together is bounded while it is gathered.
+func TestPrograms_isBounded(t *testing.T) {
+	lines := slices.Repeat([]string{"head -c 3000000 /dev/zero"}, 5)
+	text, err := programs(lines)(t.Context())
+	if len(text) > 2*bugreport.MaxPart || err == nil || !strings.Contains(err.Error(), "3 of 5 commands were not run") {
+		t.Errorf("%d bytes, %v", len(text), err)
 	}
 }

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -40,11 +42,15 @@ func command(args ...string) func(context.Context) ([]byte, error) {
 }
 
 // configurations are the files of the daemons, what weft finds wrong with them, and the
-// topologies that they name.
+// topologies that they name. One that nobody has asked for is left out if it is not there.
 func (f bugreportFlags) configurations() (list []reportPart) {
+	taken := make(map[string]bool)
 	for _, name := range f.configs {
 		text, err := config.ReadInput(name, config.MaxBytes)
-		in := filepath.Join("config", filepath.Base(name))
+		if errors.Is(err, fs.ErrNotExist) && f.defaults {
+			continue
+		}
+		in := unused(taken, filepath.Base(name))
 		list = append(list, reportPart{in, func(context.Context) ([]byte, error) { return text, err }})
 		if err != nil {
 			continue
@@ -53,14 +59,30 @@ func (f bugreportFlags) configurations() (list []reportPart) {
 		if strings.Contains(filepath.Base(name), "switch") {
 			of = "switch"
 		}
-		list = append(list, reportPart{in + ".check.txt", command(of, "--check", "--config", name)})
+		list = append(list, reportPart{unused(taken, filepath.Base(in)+".check.txt"), command(of, "--check", "--config", name)})
 		if m := topologyFile.FindSubmatch(text); m != nil {
 			file := string(m[1])
-			list = append(list, reportPart{filepath.Join("config", "topology-"+filepath.Base(file)),
+			if beside := filepath.Join(filepath.Dir(name), file); !filepath.IsAbs(file) {
+				if _, err := os.Stat(beside); err == nil { // else it is where the daemon was started
+					file = beside
+				}
+			}
+			list = append(list, reportPart{unused(taken, "topology-"+filepath.Base(file)),
 				func(context.Context) ([]byte, error) { return config.ReadInput(file, maxInput) }})
 		}
 	}
 	return list
+}
+
+// unused returns the name of a part in config that no other has: a further one of a name has a
+// number before it.
+func unused(taken map[string]bool, name string) string {
+	in := filepath.Join("config", name)
+	for n := 2; taken[in]; n++ {
+		in = filepath.Join("config", fmt.Sprintf("%d-%s", n, name))
+	}
+	taken[in] = true
+	return in
 }
 
 // topologyFile is the file that a configuration names as its topology.

@@ -8,7 +8,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -29,7 +31,6 @@ var systemCommands = []struct{ name, line string }{
 	{"network/rule6.txt", "ip -6 rule"},
 	{"network/neighbour.txt", "ip neighbour"},
 	{"network/namespaces.txt", "ip netns list"},
-	{"network/tcp_metrics.txt", "ip tcp_metrics"},
 	{"network/nft.txt", "nft list ruleset"},
 	{"network/iptables.txt", "iptables-save"},
 	{"network/ip6tables.txt", "ip6tables-save"},
@@ -50,6 +51,9 @@ var sysctls = []string{"net/ipv4/ip_forward", "net/ipv4/conf/*/rp_filter", "net/
 	"net/ipv4/fib_multipath_*", "net/ipv4/ip_no_pmtu_disc", "net/ipv4/icmp_*", "net/ipv4/ip_local_port_range", "net/ipv6/conf/*/forwarding",
 	"net/ipv6/conf/*/disable_ipv6", "net/ipv6/conf/*/seg6_enabled", "net/ipv6/fib_multipath_*", "net/core/*", "net/mpls/*", "net/mpls/conf/*/input",
 	"kernel/osrelease", "kernel/unprivileged_bpf_disabled", "net/core/bpf_jit_*", "fs/file-max", "fs/file-nr", "vm/overcommit_memory"}
+
+// secretSettings are settings of those patterns that nobody else may know.
+var secretSettings = regexp.MustCompile(`key|secret`)
 
 // maxDevices bounds how many devices are asked one by one.
 const maxDevices = 32
@@ -91,7 +95,10 @@ func programs(lines []string) func(context.Context) ([]byte, error) {
 		defer cancel()
 		var out bytes.Buffer
 		var failed error
-		for _, line := range lines {
+		for i, line := range lines {
+			if out.Len() >= bugreport.MaxPart {
+				return out.Bytes(), errors.Join(failed, fmt.Errorf("%d of %d commands were not run, as the others say more than fits", len(lines)-i, len(lines)))
+			}
 			fmt.Fprintf(&out, "$ %s\n", line)
 			words := strings.Fields(line)
 			c := exec.CommandContext(ctx, words[0], words[1:]...)
@@ -164,7 +171,7 @@ func settings() ([]byte, error) {
 			return out.Bytes(), err
 		}
 		for _, f := range files {
-			if i, err := os.Stat(f); err != nil || i.IsDir() {
+			if i, err := os.Stat(f); err != nil || i.IsDir() || secretSettings.MatchString(f) {
 				continue
 			}
 			text, err := os.ReadFile(f)
@@ -177,16 +184,16 @@ func settings() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// openVariables are those of the environment that may matter to weft and are no secret. All that
+// begin with WEFT are, too.
+var openVariables = []string{"GOMAXPROCS", "GOGC", "GOMEMLIMIT", "GODEBUG", "GOTRACEBACK", "PATH", "LANG", "LC_ALL", "NOTIFY_SOCKET", "INVOCATION_ID", "container"}
+
 // environment lists what of the environment may matter. Others' variables are nobody's business.
 func environment(all []string) []byte {
 	var out bytes.Buffer
 	for _, v := range all {
-		name, _, _ := strings.Cut(v, "=")
-		for _, known := range []string{"WEFT", "GO", "PATH", "LANG", "NOTIFY_SOCKET", "INVOCATION_ID", "container"} {
-			if strings.HasPrefix(name, known) {
-				fmt.Fprintln(&out, v)
-				break
-			}
+		if name, _, _ := strings.Cut(v, "="); strings.HasPrefix(name, "WEFT") || slices.Contains(openVariables, name) {
+			fmt.Fprintln(&out, v)
 		}
 	}
 	return out.Bytes()

@@ -32,7 +32,7 @@ func run() int {
 	switch {
 	case err == nil:
 	case errors.Is(err, context.Canceled) && ctx.Err() != nil:
-		fmt.Fprintln(os.Stderr, "weft: interrupted")
+		fmt.Fprintln(os.Stderr, "weft: "+interruption(err))
 	default:
 		fmt.Fprintln(os.Stderr, "weft: "+strings.TrimPrefix(strings.TrimPrefix(shortage.Explain(err).Error(), "weft: "), "weft "))
 	}

@@ -24,18 +24,21 @@ const minKnown = 6
 
 var (
 	// secretName are words in names of keys and variables that have a secret as their value.
-	secretName = regexp.MustCompile(`(?i)key|passw|passphrase|secret|token|psk|credential|private|\bauth\b|cookie`)
-	// openName are names that match and have none: numbers and names of files.
-	openName = regexp.MustCompile(`(?i)(_file|_id|_ids)$`)
+	secretName = regexp.MustCompile(`(?i)key|passw|passphrase|secret|token|psk|credential|private|authori[sz]ation|bearer|cookie|(?:^|[^a-z])(?:pass|auth|pwd)(?:$|[^a-z])|(?-i:Pass|Pwd|Auth)(?:$|(?-i:[A-Z_]))`)
+	// openName are names that match and have none: numbers, names of files, and lines of programs.
+	openName = regexp.MustCompile(`(?i)(?:_file|key_ids?|\.go)$`)
 	// base64Key is a secret as weft keygen prints it.
 	base64Key = regexp.MustCompile(`[A-Za-z0-9+/_-]{43}=`)
 	// userInfo is what stands before the host in a URL.
-	userInfo = regexp.MustCompile(`(://)[^/\s:@]+:[^/\s@]+@`)
-	// assigned is a name and its value: of YAML, of JSON, of the environment.
-	assigned = regexp.MustCompile(`([A-Za-z_][A-Za-z0-9_.-]*)(["']?[ \t]*[:=][ \t]*)("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,}\]#"'\[{][^,}\]\r\n]*)`)
+	userInfo = regexp.MustCompile(`(://)(?:[^/\s:@"']*:[^\s@"']+|[^/\s@"']+)@`)
 )
 
 func isSecret(name string) bool { return secretName.MatchString(name) && !openName.MatchString(name) }
+
+// openValue reports whether the value of a name is none below a secret's name, either.
+func openValue(name string) bool {
+	return name == "" || name == "id" || name == "from" || openName.MatchString(name)
+}
 
 // IsSecret reports whether the name of a key or a variable says that its value is a secret.
 func IsSecret(name string) bool { return isSecret(name) }
@@ -69,6 +72,10 @@ func (r *Redactor) sort() {
 // walk notes the values below a node; secret says that they are.
 func (r *Redactor) walk(n *yaml.Node, secret bool) {
 	switch n.Kind {
+	case yaml.AliasNode: // of a scalar alone: others may refer to each other without end
+		if n.Alias.Kind == yaml.ScalarNode {
+			r.walk(n.Alias, secret)
+		}
 	case yaml.ScalarNode:
 		if secret {
 			r.note(n.Value)
@@ -82,7 +89,7 @@ func (r *Redactor) walk(n *yaml.Node, secret bool) {
 				}
 				continue
 			}
-			r.walk(value, isSecret(name) || secret && len(name) > 0 && !openName.MatchString(name) && name != "id" && name != "from")
+			r.walk(value, isSecret(name) || secret && !openValue(name))
 		}
 	default:
 		for _, c := range n.Content {
@@ -108,44 +115,18 @@ func (r *Redactor) Text(text []byte) []byte {
 	}
 	s = base64Key.ReplaceAllString(s, removed)
 	s = userInfo.ReplaceAllString(s, "${1}"+removed+"@")
+	s = bearer.ReplaceAllString(s, "${1} "+removed)
+	l := lines{anchors: make(map[string]bool)}
+	for _, m := range aliased.FindAllStringSubmatch(s, -1) {
+		if isSecret(m[1]) {
+			l.anchors[m[2]] = true
+		}
+	}
 	var b strings.Builder
-	below := -1 // the indentation of a secret's key whose value stands on the lines below it
 	for line := range strings.Lines(s) {
-		indent := len(line) - len(strings.TrimLeft(line, " \t"))
-		switch {
-		case below >= 0 && strings.TrimSpace(line) == "":
-		case below >= 0 && indent > below && !assigned.MatchString(line) && !strings.HasSuffix(strings.TrimSpace(line), ":"):
-			b.WriteString(line[:indent] + removed + "\n")
-			continue
-		default:
-			below = -1
-		}
-		if below < 0 && opens(line) {
-			below = indent
-		}
-		b.WriteString(assigned.ReplaceAllStringFunc(line, hide))
+		body := strings.TrimRight(line, "\r\n")
+		b.WriteString(l.clean(body))
+		b.WriteString(line[len(body):])
 	}
 	return []byte(b.String())
 }
-
-// opened is a key whose value stands on the lines below it.
-var opened = regexp.MustCompile(`^\s*(?:#\s*)?(?:-\s+)*["']?([A-Za-z_][A-Za-z0-9_.-]*)["']?\s*:\s*(?:[|>][-+0-9]*)?\s*$`)
-
-// opens reports whether a secret stands below a line.
-func opens(line string) bool {
-	m := opened.FindStringSubmatch(line)
-	return m != nil && isSecret(m[1])
-}
-
-// hide takes the value of a secret's name out.
-func hide(assignment string) string {
-	m := assigned.FindStringSubmatch(assignment)
-	if !isSecret(m[1]) || strings.HasPrefix(m[3], removed) || harmless.MatchString(m[3]) {
-		return assignment
-	}
-	return m[1] + m[2] + `"` + removed + `"`
-}
-
-// harmless are values that are no secrets, whatever their name: numbers, true and false, and the
-// mark of a text on the lines below.
-var harmless = regexp.MustCompile(`^(?:true|false|null|[|>][-+0-9]*|-?[0-9.]{1,5})\s*$`)

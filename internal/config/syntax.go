@@ -58,7 +58,7 @@ var complaints = []struct{ says, means string }{
 	{"found unknown escape character", "an unknown letter behind a backslash; use single quotes"},
 	{"unknown anchor", "anchors and aliases are not for this file; write the value out, in quotes if it begins with *"},
 	{"did not find expected alphabetic", "anchors, aliases and tags are not for this file; put a value that begins with *, & or ! in quotes"},
-	{"found character that cannot start any token", "a letter that no value begins with; put the value in quotes"},
+	{"found character that cannot start any token", "a letter that no value begins with, or a tab; put the value in quotes, behind a space"},
 	{"control characters are not allowed", "not a text; write it in UTF-8, without control characters"},
 	{"UTF-8", "not a text in UTF-8; write it in that"},
 	{"UTF-16", "not a text in UTF-8; write it in that"},
@@ -76,7 +76,7 @@ func syntaxError(file string, text []byte, err error) error {
 	}
 	msg = strings.TrimPrefix(msg, "yaml: ")
 	if n := tabLine(text, line); n > 0 {
-		return located{fmt.Sprintf("%s:%d: not YAML: a tab indents this line or stands before its value; use spaces", file, n), err}
+		return located{fmt.Sprintf("%s:%d: not YAML: a tab indents this line; use spaces", file, n), err}
 	}
 	for _, c := range complaints {
 		if strings.Contains(msg, c.says) {
@@ -86,10 +86,10 @@ func syntaxError(file string, text []byte, err error) error {
 	return located{fmt.Sprintf("%s:%d: not YAML: %s; write it as weft's --print-config does", file, line, msg), err}
 }
 
-var tab = regexp.MustCompile(`^ *\t|^[^#"']*: *\t`)
+var tab = regexp.MustCompile(`^ *\t`)
 
-// tabLine returns the first line up to where the parser gave up, and one more, that has a tab
-// where YAML takes none; 0 if there is none.
+// tabLine returns the first line up to where the parser gave up, and one more, that a tab
+// indents; 0 if there is none.
 func tabLine(text []byte, gaveUp int) int {
 	n := 0
 	for line := range bytes.Lines(text) {

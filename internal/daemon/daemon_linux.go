@@ -270,8 +270,10 @@ func (d *daemon) takeDown(drain time.Duration) error {
 }
 
 // stop undoes start, as far as that came. The kernel is given everything back first: those
-// who ask for the status or metrics are others' programs.
+// who ask for the status or metrics are others' programs. In the end the log tells what it has
+// suppressed.
 func (d *daemon) stop() error {
+	defer d.log.Close()
 	asked, err := d.giveBack()
 	for _, c := range asked {
 		err = errors.Join(err, c.Close())

@@ -62,6 +62,7 @@ func Embed(e EmbedConfig) (*Embedded, error) {
 	go func() {
 		defer close(r.ended)
 		defer r.home.Close()
+		defer r.d.log.Close()
 		if err := home.Do(func() error { return r.run(ctx, started) }); err != nil {
 			r.err = err
 			select {

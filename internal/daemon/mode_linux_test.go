@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/event"
 	"weft/internal/eventlog"
 )
 
@@ -131,5 +132,19 @@ func TestMode_survivesReloads(t *testing.T) {
 	}
 	if s := w.d.snapshot(); s.Mode != ModeOffload || s.ModeWhy == "" || s.Policy != "auto" || s.Unit != "flowcell of 64 KB" {
 		t.Errorf("status %+v", s)
+	}
+}
+
+// A daemon that ends tells what its log has suppressed, and leaves no timer that writes later.
+func TestStop_endsTheLog(t *testing.T) {
+	w := newAutoWorld(t, slow+"policy: ecmp\n")
+	for range event.Burst + 7 {
+		w.d.log.Warn(event.Doubt, "doubt")
+	}
+	if err := w.d.stop(); err != nil {
+		t.Fatal(err)
+	}
+	if want := "events of the name doubt were not told"; !strings.Contains(w.log.String(), want) {
+		t.Errorf("the log does not say %q", want)
 	}
 }

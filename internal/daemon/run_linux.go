@@ -37,6 +37,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 		return err
 	}
 	l := c.Log.To(messages)
+	defer l.Close()
 	if err := dropPrivileges(c, l); err != nil {
 		return err
 	}

@@ -16,13 +16,12 @@ import (
 const Key = "event"
 
 // Log writes events, no more of each name than event.Limiter allows. Its methods are safe for
-// concurrent use. A nil *Log writes nothing.
+// concurrent use, and no lock is held while the Logger's handler runs: it may call them, too. A nil
+// *Log writes nothing.
 type Log struct {
 	to      *slog.Logger
 	now     func() time.Duration
 	machine bool // now is the machine's
-
-	flushing sync.Mutex // held while what was suppressed is told; taken before mu
 
 	mu      sync.Mutex
 	limiter event.Limiter
@@ -109,14 +108,12 @@ func (l *Log) Flush() {
 }
 
 // Close tells what was suppressed, at once. What comes later is still written, but of what is
-// suppressed then nothing is told.
+// suppressed then nothing is told. It does not wait for a handler that another goroutine is in.
 func (l *Log) Close() {
 	if l == nil {
 		return
 	}
 	l.flush(event.TellAfter)
-	l.flushing.Lock() // waits for the timer's
-	defer l.flushing.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed = true; l.timer != nil {
@@ -126,8 +123,6 @@ func (l *Log) Close() {
 
 // flush tells what is to be told some time ahead.
 func (l *Log) flush(ahead time.Duration) {
-	l.flushing.Lock()
-	defer l.flushing.Unlock()
 	l.mu.Lock()
 	var due []event.Count
 	if !l.closed {

@@ -2,6 +2,7 @@ package eventlog
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"log/slog"
 	"os"
@@ -176,3 +177,46 @@ func TestNames_areDocumented(t *testing.T) {
 		t.Errorf("docs/events.md has\n%v\nwant\n%v", got, want)
 	}
 }
+
+// again is a handler that has the Log flush, and close, while it runs.
+type again struct {
+	slog.Handler
+	log *Log
+	n   int
+}
+
+func (a *again) Handle(context.Context, slog.Record) error {
+	if a.n++; a.n > event.Burst {
+		a.log.Flush()
+		a.log.Close()
+	}
+	return nil
+}
+
+// A handler may call the Log that calls it.
+func TestLog_holdsNoLockWhileItWrites(t *testing.T) {
+	a := &again{Handler: slog.DiscardHandler}
+	on := slog.New(enabled{a})
+	a.log = New(on, nil)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range event.Burst + 7 {
+			a.log.Warn(event.Trouble, "trouble")
+		}
+		a.log.Close()
+	}()
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Fatal("the handler waits for the Log that waits for it")
+	}
+	if a.n != event.Burst+1 {
+		t.Errorf("%d records, want one more than %d", a.n, event.Burst)
+	}
+}
+
+// enabled has all levels handled.
+type enabled struct{ slog.Handler }
+
+func (enabled) Enabled(context.Context, slog.Level) bool { return true }

@@ -3,11 +3,7 @@
 // pure, and imports nothing of weft.
 package exitcode
 
-import (
-	"context"
-	"errors"
-	"syscall"
-)
+import "errors"
 
 // The statuses. docs/exit-codes.md tells users of them.
 const (
@@ -39,7 +35,8 @@ func mark(err error, status int) error {
 }
 
 // Of returns the status after an error: that of its mark, of the outermost if there are several.
-// A privilege that the kernel refuses counts as absent without a mark.
+// What the kernel does not permit (EPERM) counts as absent only with a mark: it refuses much else
+// than what a privilege is missing for, such as what a firewall drops.
 func Of(err error) int {
 	var m marked
 	switch {
@@ -47,10 +44,6 @@ func Of(err error) int {
 		return OK
 	case errors.As(err, &m):
 		return m.status
-	case errors.Is(err, context.Canceled):
-		return Failed
-	case errors.Is(err, syscall.EPERM):
-		return Absent
 	}
 	return Failed
 }

@@ -22,7 +22,8 @@ func TestOf(t *testing.T) {
 		{"absent, wrapped", fmt.Errorf("lab: %w", AsAbsent(plain)), Absent},
 		{"the outermost mark counts", AsUsage(fmt.Errorf("--name: %w", AsAbsent(plain))), Usage},
 		{"one of several", errors.Join(io.EOF, AsAbsent(plain)), Absent},
-		{"the kernel refuses", os.NewSyscallError("socket", syscall.EPERM), Absent},
+		{"the kernel refuses", os.NewSyscallError("sendto", syscall.EPERM), Failed},
+		{"for a privilege", AsAbsent(os.NewSyscallError("socket", syscall.EPERM)), Absent},
 		{"a file may not be read", &os.PathError{Op: "open", Path: "x", Err: syscall.EACCES}, Failed},
 		{"nothing to mark", errors.Join(AsUsage(nil), AsAbsent(nil)), OK},
 	} {

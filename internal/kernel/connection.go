@@ -27,5 +27,5 @@ const StateEstablished = "established"
 // ConnectionStates are the values of Connection.State: RFC 9293's names, as `ss state` has them. Those
 // in which nothing waits for an answer, such as that of a listener, are not among them.
 func ConnectionStates() []string {
-	return []string{StateEstablished, "syn-sent", "syn-recv", "fin-wait-1", "close-wait", "last-ack", "closing"}
+	return []string{StateEstablished, "syn-sent", "fin-wait-1", "close-wait", "last-ack", "closing"}
 }

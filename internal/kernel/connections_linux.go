@@ -9,7 +9,7 @@ import (
 
 // connectionStates are the states of connections that Connections lists.
 var connectionStates = map[uint8]string{
-	netlink.TCP_ESTABLISHED: StateEstablished, netlink.TCP_SYN_SENT: "syn-sent", netlink.TCP_SYN_RECV: "syn-recv", netlink.TCP_FIN_WAIT1: "fin-wait-1",
+	netlink.TCP_ESTABLISHED: StateEstablished, netlink.TCP_SYN_SENT: "syn-sent", netlink.TCP_FIN_WAIT1: "fin-wait-1",
 	netlink.TCP_CLOSE_WAIT: "close-wait", netlink.TCP_LAST_ACK: "last-ack", netlink.TCP_CLOSING: "closing",
 }
 

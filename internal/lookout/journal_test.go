@@ -26,3 +26,26 @@ func TestLookout_flushesItsJournal(t *testing.T) {
 		t.Errorf("nothing is told of what was suppressed:\n%s", b.String())
 	}
 }
+
+// A timer that expires while Close runs tells the Journal nothing after it.
+func TestLookout_closedTellsItsJournalNothing(t *testing.T) {
+	var c dataplanetest.HandClock
+	var b bytes.Buffer
+	config := mute(&c)
+	config.Journal = NewJournal(slog.New(slog.NewTextHandler(&b, nil)), fabric, "ipip", 1400)
+	l, err := New(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.mu.Lock()
+	l.use() // which is news
+	l.mu.Unlock()
+	l.Close()
+	l.telling.Lock() // as tick does, if Close comes before
+	if err := l.tell(); err != nil {
+		t.Fatal(err)
+	}
+	if b.Len() > 0 || l.noted != (verdict{}) {
+		t.Errorf("after Close, the Journal is told of %v, and says\n%s", l.noted, b.String())
+	}
+}

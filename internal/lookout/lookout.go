@@ -159,7 +159,7 @@ func (l *Lookout) tell() (err error) {
 	l.again = clock.Never
 	v, closed := l.found, l.closed
 	var suspects []liveness.Suspect
-	note := l.config.Journal != nil && v != l.noted
+	note := l.config.Journal != nil && v != l.noted && !closed
 	if note {
 		suspects = l.driver.Watcher().Suspects()
 	}

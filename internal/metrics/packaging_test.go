@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"text/template"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -111,4 +113,28 @@ func TestPackaging_promtool(t *testing.T) {
 		t.Fatal(err)
 	}
 	promtool(t, "", "check", "rules", file)
+}
+
+// What to do about a place that loses packets goes by its kind: a switch has no two ends.
+func TestPackaging_actionByKind(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(packaged, "alerts.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := bytes.Cut(b, []byte("alert: WeftPlaceLossy"))
+	_, text, _ = bytes.Cut(text, []byte("action: >-\n"))
+	text, _, _ = bytes.Cut(text, []byte("- alert:"))
+	action, err := template.New("").Parse("{{ $labels := . }}" + string(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for kind, want := range map[string]string{"link": "both ends", "switch": "that switch", "host": "that host"} {
+		var says strings.Builder
+		if err := action.Execute(&says, map[string]string{"kind": kind}); err != nil {
+			t.Fatal(err)
+		}
+		if got := says.String(); !strings.Contains(got, want) || kind != "link" && strings.Contains(got, "both ends") {
+			t.Errorf("of a %s: %s", kind, got)
+		}
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/encap"
+	"weft/internal/exitcode"
 	"weft/link"
 )
 
@@ -105,7 +106,7 @@ func openRaw(six bool) (out int, err error) {
 	// IPPROTO_RAW sends whole packets and receives nothing (raw(7)).
 	if out, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, unix.IPPROTO_RAW); err != nil {
 		if errors.Is(err, unix.EPERM) {
-			err = fmt.Errorf("%w: CAP_NET_RAW is missing", err)
+			err = exitcode.AsAbsent(fmt.Errorf("%w: CAP_NET_RAW is missing", err))
 		}
 		return -1, fmt.Errorf("raw socket: %w", err)
 	}

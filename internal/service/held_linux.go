@@ -37,12 +37,18 @@ func processBehind(conn net.Conn) (pid int) {
 	return pid
 }
 
-// isHeld reports whether a process is stopped or traced.
+// isHeld reports whether a process is stopped. One that a debugger holds (state t) is not: no signal
+// has it go on.
 func isHeld(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return false
 	}
-	_, after, ok := bytes.Cut(text[max(0, bytes.LastIndexByte(text, ')')):], []byte(") ")) // the name may have any letter
-	return ok && len(after) > 0 && (after[0] == 'T' || after[0] == 't')
+	return stoppedState(text)
+}
+
+// stoppedState reports whether /proc/PID/stat has the state T.
+func stoppedState(stat []byte) bool {
+	_, after, ok := bytes.Cut(stat[max(0, bytes.LastIndexByte(stat, ')')):], []byte(") ")) // the name may have any letter
+	return ok && len(after) > 0 && after[0] == 'T'
 }

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +25,9 @@ func TestAskStatus_stoppedProcess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	c := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$")
 	c.Env = append(os.Environ(), variable+"="+path)
+	runtime.LockOSThread() // the child ends with this thread, also if the test is killed
+	defer runtime.UnlockOSThread()
+	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -53,5 +57,16 @@ func TestAskStatus_stoppedProcess(t *testing.T) {
 	await("it is stopped", func() bool { return isHeld(c.Process.Pid) })
 	if _, err := AskStatus(context.Background(), path, "weft host"); err == nil || !strings.Contains(err.Error(), "is stopped") {
 		t.Errorf("%v", err)
+	}
+}
+
+// A process that a debugger holds is not said to go on with SIGCONT.
+func TestHeldState(t *testing.T) {
+	for stat, held := range map[string]bool{
+		"12 (weft) T 1 12": true, "12 (a) T (b) t 1 12": false, "12 (weft) t 1 12": false, "12 (T) S 1 12": false, "": false, "12 (x)": false,
+	} {
+		if stoppedState([]byte(stat)) != held {
+			t.Errorf("%q: held is %t", stat, !held)
+		}
 	}
 }

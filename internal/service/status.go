@@ -128,7 +128,7 @@ func AskStatus(ctx context.Context, path, who string) ([]byte, error) {
 	b, err := io.ReadAll(io.LimitReader(conn, maxStatus))
 	switch {
 	case err != nil && held.Load() != 0:
-		err = fmt.Errorf("%s does not answer: process %d is stopped (SIGSTOP, or a debugger); kill -CONT %[2]d has it go on", who, held.Load())
+		err = fmt.Errorf("%s does not answer: process %d is stopped (SIGSTOP); kill -CONT %[2]d has it go on", who, held.Load())
 	case err != nil && ctx.Err() != nil:
 		err = fmt.Errorf("%s does not answer: %w", who, context.Cause(ctx))
 	case err == nil && len(b) == 0:

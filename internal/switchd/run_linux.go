@@ -34,6 +34,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return err
 	}
 	d := &daemon{name: name, self: self, file: f, log: f.Log.To(messages), start: time.Now()}
+	defer d.log.Close() // when all else is done
 	c := f.config(self, d.start)
 	d.origin = d.start
 	var asked []io.Closer // by others, who are let go when all else is done

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/exitcode"
 	"weft/topoupdate"
 )
 
@@ -98,7 +99,7 @@ func (s *socket) join(index int) error {
 	case errors.Is(err, unix.ENOPROTOOPT):
 		return fmt.Errorf("bind to the device: the kernel has no SO_BINDTOIFINDEX, which Linux 5.0 has: %w", err)
 	case errors.Is(err, unix.EPERM):
-		return fmt.Errorf("bind to the device: no CAP_NET_RAW: run as root, or give the program the capability (setcap cap_net_raw+ep PROGRAM): %w", err)
+		return exitcode.AsAbsent(fmt.Errorf("bind to the device: no CAP_NET_RAW: run as root, or give the program the capability (setcap cap_net_raw+ep PROGRAM): %w", err))
 	case err != nil:
 		return fmt.Errorf("bind to the device: %w", err)
 	}
