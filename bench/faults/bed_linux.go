@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/kernel"
 	"weft/internal/switchd"
 	"weft/lab"
 	"weft/topology"
@@ -45,6 +47,7 @@ type Options struct {
 	Load float64 // part of the rate that a host sends
 	// Within is how long the tools have to name a cause; 0: DefaultWithin.
 	Within time.Duration
+	Notes  io.Writer // is told what was found before anything is broken, and cleared away; nil: nobody
 }
 
 // spec is the topology, which all are told alike.
@@ -60,6 +63,7 @@ type Bed struct {
 	dir      string
 	daemons  map[string]*process // by node
 	agents   map[string]*switchd.Agent
+	record   *record
 	traffic  *traffic
 	known    map[string][]string // the doctor's checks that fail while nothing is wrong, by node
 }
@@ -81,7 +85,7 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 			b = nil
 		}
 	}()
-	if b.dir, err = os.MkdirTemp("", "weft-faults-"); err != nil {
+	if b.dir, err = os.MkdirTemp("", dirPrefix); err != nil {
 		return b, err
 	}
 	for i := range 2 {
@@ -90,6 +94,18 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 		}
 	}
 	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top}); err != nil {
+		return b, err
+	}
+	// The lab is held, so nobody else's record is in use.
+	b.record = &record{path: filepath.Join(kernel.RunDir, o.Lab+".faults")}
+	killed, err := b.record.clear()
+	if err != nil {
+		return b, err
+	}
+	if killed > 0 {
+		b.note("%d daemons of a bench that was killed were ended", killed)
+	}
+	if err := b.record.add(recorded{Dir: b.dir}); err != nil {
 		return b, err
 	}
 	for n := range top.Nodes() {
@@ -109,6 +125,9 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 	}
 	return b, b.awaitHealthy(ctx, Observer, healing)
 }
+
+// dirPrefix begins the name of a Bed's directory.
+const dirPrefix = "weft-faults-"
 
 // secret is one of two keys, key its file.
 func secret(i int) []byte { return []byte(strings.Repeat(string(rune('a'+i)), 32)) }
@@ -174,10 +193,11 @@ func (b *Bed) start(node, daemon, config string) error {
 	if err := b.do(node, c.Start); err != nil {
 		return err
 	}
+	recorded := b.record.process(c.Process.Pid)
 	p := &process{c, make(chan struct{})}
 	go func() { _ = c.Wait(); close(p.ended) }()
 	b.daemons[node] = p
-	return nil
+	return recorded
 }
 
 // stop ends a daemon or an agent, if it runs.
@@ -287,6 +307,9 @@ func (b *Bed) Close() (err error) {
 	}
 	for node := range b.daemons {
 		err = errors.Join(err, b.stop(node))
+	}
+	if b.record != nil {
+		err = errors.Join(err, b.record.remove())
 	}
 	if b.lab != nil {
 		err = errors.Join(err, b.lab.Close())

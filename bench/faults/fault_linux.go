@@ -14,6 +14,12 @@ type Fault struct {
 	// Inject breaks it. heal mends it; nil if nothing is to be mended.
 	Inject func(b *Bed) (heal func() error, err error)
 	Cause  Cause
+	// At are the nodes or links of which one has to be named; empty where the fault is at the
+	// node that is asked.
+	At []string
+	// Fabric has the operator ask weft doctor --fabric, too, if nothing else has named the cause
+	// by the end.
+	Fabric bool
 }
 
 // Select returns the faults with names, all if there are none.
