@@ -1,6 +1,10 @@
 package faults
 
-import "weft/bench/named"
+import (
+	"cmp"
+
+	"weft/bench/named"
+)
 
 // Fault is something that is broken, and mended again.
 type Fault struct {
@@ -21,6 +25,9 @@ type Fault struct {
 	// by the end.
 	Fabric bool
 }
+
+// node is where the tools are asked.
+func (f *Fault) node() string { return cmp.Or(f.Node, Observer) }
 
 // Select returns the faults with names, all if there are none.
 func Select(names []string) ([]Fault, error) {

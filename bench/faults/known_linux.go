@@ -15,7 +15,7 @@ func (b *Bed) learn(ctx context.Context, list []Fault) error {
 	if !b.hasDoctor() {
 		return nil
 	}
-	for _, node := range append([]string{Observer}, real...) {
+	for _, node := range asked(list) {
 		if err := b.learnFrom(ctx, Doctor, node); err != nil {
 			return err
 		}
@@ -26,40 +26,49 @@ func (b *Bed) learn(ctx context.Context, list []Fault) error {
 	return nil
 }
 
-// learnFrom asks until a tool finds nothing that is not known.
+// asked lists the nodes where the tools are asked.
+func asked(list []Fault) (nodes []string) {
+	for _, f := range list {
+		if at := f.node(); !slices.Contains(nodes, at) {
+			nodes = append(nodes, at)
+		}
+	}
+	return nodes
+}
+
+// learnFrom asks twice, and learns what both answers have: what comes and goes, as a queue that
+// was full, counts.
 func (b *Bed) learnFrom(ctx context.Context, t Tool, node string) error {
 	at := t.knownAt(node)
-	for {
+	var answers [2][]finding
+	for i := range answers {
 		text, failed, err := b.output(ctx, t, node)
 		if err != nil {
 			return err
 		}
-		found, err := wrong(text)
-		if err != nil {
+		if answers[i], err = wrong(text); err != nil {
 			return fmt.Errorf("%w (%v)", err, failed)
 		}
-		more := unknown(b.known[at], found)
-		if len(more) == 0 {
-			return nil
-		}
-		b.known[at] = append(b.known[at], more...)
-		if len(b.known[at]) > maxKnown {
-			return fmt.Errorf("the doctor at %s finds ever more: %s", at, more[0])
-		}
-		for _, what := range more {
-			b.note("not counted, as the doctor finds it at %s while nothing is broken: %s", at, what)
-		}
 	}
+	b.known[at] = inBoth(answers[0], answers[1])
+	if n := len(b.known[at]); n > maxKnown {
+		return fmt.Errorf("the doctor at %s finds %d things wrong while nothing is broken, such as: %s", at, n, b.known[at][0])
+	}
+	for _, what := range b.known[at] {
+		b.note("not counted, as the doctor finds it at %s while nothing is broken: %s", at, what)
+	}
+	return nil
 }
 
-// unknown is what was found and is not known.
-func unknown(known []string, found []finding) (more []string) {
-	for _, f := range found {
-		if what := f.what(); !slices.Contains(known, what) && !slices.Contains(more, what) {
-			more = append(more, what)
+// inBoth is what two answers have in common.
+func inBoth(a, b []finding) (all []string) {
+	for _, f := range a {
+		what := f.what()
+		if slices.ContainsFunc(b, func(o finding) bool { return o.what() == what }) && !slices.Contains(all, what) {
+			all = append(all, what)
 		}
 	}
-	return more
+	return all
 }
 
 // knownTo is what is not counted of the doctor's answers about a fault.

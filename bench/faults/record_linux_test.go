@@ -71,16 +71,17 @@ func TestAgentKilled_none(t *testing.T) {
 	}
 }
 
-// What the doctor finds before anything is broken is learned once, and told.
-func TestUnknown(t *testing.T) {
-	found, err := wrong(`[{"check":"a","cause":"x"},{"check":"a","cause":"x"},{"node":"n","check":"a","cause":"x"},{"check":"b","ok":true}]`)
+// What the doctor finds each time before anything is broken is learned, and told.
+func TestInBoth(t *testing.T) {
+	found, err := wrong(`[{"check":"a","cause":"x"},{"check":"a","cause":"x"},{"node":"n","check":"a","cause":"x"},{"check":"b","ok":true},{"check":"c","cause":"2 %"}]`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(unknown([]string{"b"}, found)); got != "[a: x n: a: x]" {
-		t.Error(got)
+	later, err := wrong(`[{"check":"c","cause":"3 %"},{"node":"n","check":"a","cause":"x"},{"check":"a","cause":"x"}]`)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if got := unknown([]string{"a: x", "n: a: x"}, found); len(got) > 0 {
+	if got := fmt.Sprint(inBoth(found, later)); got != "[a: x n: a: x]" {
 		t.Error(got)
 	}
 	var b bytes.Buffer

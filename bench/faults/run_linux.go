@@ -114,10 +114,7 @@ func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
 // try breaks something, asks, and mends it.
 func (b *Bed) try(ctx context.Context, f Fault) (r Result, err error) {
 	r = Result{Fault: f.Name, What: f.What, Cause: f.Cause.String(), At: f.At}
-	node := f.Node
-	if node == "" {
-		node = Observer
-	}
+	node := f.node()
 	r.Known = b.knownTo(f, node)
 	if f.Start {
 		if err := b.stop(node); err != nil {

@@ -17,7 +17,7 @@ var ofUpdates = []Fault{
 	{Name: "miscabled", What: "two cables of an aggregation switch are swapped", Node: "a0.2", Inject: swapped("a0.2", "c1.1", "c1.2"),
 		Cause: Cause{{"c1.2 speaks"}, {"c1.1 speaks"}}, At: []string{"c1.1", "c1.2"}},
 	{Name: "agent-dead", What: "the agent of the edge switch is killed", Inject: agentKilled("e0.0"),
-		Cause: Cause{{"weft switch", "run"}, {"agent"}}, At: []string{"e0.0"}, Fabric: true},
+		Cause: Cause{{"weft switch has ended"}, {"weft switch", "not run"}}, At: []string{"e0.0"}, Fabric: true},
 }
 
 // misnamed starts the agent of a switch anew, as another.

@@ -17,6 +17,7 @@ import (
 
 	"weft/bench/asymmetry"
 	"weft/bench/failover"
+	"weft/bench/faults"
 	"weft/bench/fct"
 	"weft/bench/papers"
 	"weft/bench/reorder"
@@ -40,6 +41,7 @@ import (
 // finds a file that is missing.
 var printed = map[string][]any{
 	"benchasymmetry.go":             {[]asymmetry.Result{}},
+	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
 	"benchfct.go":                   {[]fct.Result{}},
 	"benchpermutation_linux.go":     {[]permutationResult{}},
 	"benchpatterns_linux.go":        {[]patternsResult{}},
