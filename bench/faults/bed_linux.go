@@ -47,7 +47,7 @@ type Options struct {
 	Load float64 // part of the rate that a host sends
 	// Within is how long the tools have to name a cause; 0: DefaultWithin.
 	Within time.Duration
-	Notes  io.Writer // is told what was found before anything is broken, and cleared away; nil: nobody
+	Notes  io.Writer // is told what the doctor finds before anything is broken; nil: nobody
 }
 
 // spec is the topology, which all are told alike.
@@ -63,7 +63,6 @@ type Bed struct {
 	dir      string
 	daemons  map[string]*process // by node
 	agents   map[string]*switchd.Agent
-	record   *record
 	traffic  *traffic
 	known    map[string][]string // the doctor's checks that fail while nothing is wrong, by node
 }
@@ -85,28 +84,20 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 			b = nil
 		}
 	}()
-	if b.dir, err = os.MkdirTemp("", dirPrefix); err != nil {
+	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top}); err != nil {
 		return b, err
 	}
+	// The lab is this Bed's now. If another Bed was killed, Hold has ended its daemons, as they
+	// ran in its namespaces; its directory is still there.
+	dir := filepath.Join(kernel.RunDir, o.Lab+"-faults")
+	if err := fresh(dir); err != nil {
+		return b, err
+	}
+	b.dir = dir
 	for i := range 2 {
 		if err := os.WriteFile(b.key(i), []byte(base64.StdEncoding.EncodeToString(secret(i))), 0o600); err != nil {
 			return b, err
 		}
-	}
-	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top}); err != nil {
-		return b, err
-	}
-	// The lab is held, so nobody else's record is in use.
-	b.record = &record{path: filepath.Join(kernel.RunDir, o.Lab+".faults")}
-	killed, err := b.record.clear()
-	if err != nil {
-		return b, err
-	}
-	if killed > 0 {
-		b.note("%d daemons of a bench that was killed were ended", killed)
-	}
-	if err := b.record.add(recorded{Dir: b.dir}); err != nil {
-		return b, err
 	}
 	for n := range top.Nodes() {
 		if n.Layer != topology.LayerHost {
@@ -126,8 +117,13 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 	return b, b.awaitHealthy(ctx, Observer, healing)
 }
 
-// dirPrefix begins the name of a Bed's directory.
-const dirPrefix = "weft-faults-"
+// fresh makes an empty directory in the place of what a Bed that was killed has left there.
+func fresh(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o700)
+}
 
 // secret is one of two keys, key its file.
 func secret(i int) []byte { return []byte(strings.Repeat(string(rune('a'+i)), 32)) }
@@ -193,11 +189,10 @@ func (b *Bed) start(node, daemon, config string) error {
 	if err := b.do(node, c.Start); err != nil {
 		return err
 	}
-	recorded := b.record.process(c.Process.Pid)
 	p := &process{c, make(chan struct{})}
 	go func() { _ = c.Wait(); close(p.ended) }()
 	b.daemons[node] = p
-	return recorded
+	return nil
 }
 
 // stop ends a daemon or an agent, if it runs.
@@ -308,14 +303,11 @@ func (b *Bed) Close() (err error) {
 	for node := range b.daemons {
 		err = errors.Join(err, b.stop(node))
 	}
-	if b.record != nil {
-		err = errors.Join(err, b.record.remove())
+	if b.dir != "" { // while the lab is held: then it is another's
+		err = errors.Join(err, os.RemoveAll(b.dir))
 	}
 	if b.lab != nil {
 		err = errors.Join(err, b.lab.Close())
-	}
-	if b.dir != "" {
-		err = errors.Join(err, os.RemoveAll(b.dir))
 	}
 	return err
 }

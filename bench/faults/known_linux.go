@@ -2,8 +2,10 @@ package faults
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"sync"
 )
 
 // maxKnown bounds what the doctor may find at a node, or in the fabric, while nothing is wrong.
@@ -15,15 +17,35 @@ func (b *Bed) learn(ctx context.Context, list []Fault) error {
 	if !b.hasDoctor() {
 		return nil
 	}
-	for _, node := range asked(list) {
-		if err := b.learnFrom(ctx, Doctor, node); err != nil {
-			return err
-		}
+	nodes := asked(list)
+	errs, known := make([]error, len(nodes)), make([][]string, len(nodes))
+	var all sync.WaitGroup
+	for i, node := range nodes {
+		all.Go(func() { known[i], errs[i] = b.learnFrom(ctx, Doctor, node) })
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	for i, node := range nodes {
+		b.leaveOut(node, known[i])
 	}
 	if slices.ContainsFunc(list, func(f Fault) bool { return f.Fabric }) {
-		return b.learnFrom(ctx, Fabric, Observer)
+		known, err := b.learnFrom(ctx, Fabric, Observer)
+		if err != nil {
+			return err
+		}
+		b.leaveOut(string(Fabric), known)
 	}
 	return nil
+}
+
+// leaveOut has the doctor's findings at a node, or in the fabric, not count.
+func (b *Bed) leaveOut(at string, known []string) {
+	b.known[at] = known
+	for _, what := range known {
+		b.note("not counted, as the doctor finds it at %s while nothing is broken: %s", at, what)
+	}
 }
 
 // asked lists the nodes where the tools are asked.
@@ -38,26 +60,22 @@ func asked(list []Fault) (nodes []string) {
 
 // learnFrom asks twice, and learns what both answers have: what comes and goes, as a queue that
 // was full, counts.
-func (b *Bed) learnFrom(ctx context.Context, t Tool, node string) error {
-	at := t.knownAt(node)
+func (b *Bed) learnFrom(ctx context.Context, t Tool, node string) (known []string, err error) {
 	var answers [2][]finding
 	for i := range answers {
 		text, failed, err := b.output(ctx, t, node)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if answers[i], err = wrong(text); err != nil {
-			return fmt.Errorf("%w (%v)", err, failed)
+			return nil, fmt.Errorf("%w (%v)", err, failed)
 		}
 	}
-	b.known[at] = inBoth(answers[0], answers[1])
-	if n := len(b.known[at]); n > maxKnown {
-		return fmt.Errorf("the doctor at %s finds %d things wrong while nothing is broken, such as: %s", at, n, b.known[at][0])
+	known = inBoth(answers[0], answers[1])
+	if n := len(known); n > maxKnown {
+		return nil, fmt.Errorf("weft %s at %s finds %d things wrong while nothing is broken, such as: %s", t, node, n, known[0])
 	}
-	for _, what := range b.known[at] {
-		b.note("not counted, as the doctor finds it at %s while nothing is broken: %s", at, what)
-	}
-	return nil
+	return known, nil
 }
 
 // inBoth is what two answers have in common.

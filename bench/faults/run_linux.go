@@ -95,7 +95,7 @@ func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
 	if err := b.learn(ctx, list); err != nil {
 		return err
 	}
-	for _, f := range list {
+	for i, f := range list {
 		r, err := b.try(ctx, f)
 		if err != nil {
 			r.Error = err.Error()
@@ -103,6 +103,9 @@ func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
 		tell(r)
 		if ctx.Err() != nil {
 			return ctx.Err()
+		}
+		if i == len(list)-1 {
+			break // nobody asks any more
 		}
 		if err := b.recover(ctx, f); err != nil {
 			return fmt.Errorf("after %s: %w", f.Name, err)

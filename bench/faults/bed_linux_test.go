@@ -4,63 +4,25 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 )
 
-// What a bench that was killed has left is ended and removed, and nothing else is.
-func TestRecord(t *testing.T) {
-	run := func() *exec.Cmd {
-		c := exec.Command("sleep", "1000")
-		c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		if err := c.Start(); err != nil {
+// What a bench that was killed has left is removed.
+func TestFresh(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "lab-faults")
+	for range 2 {
+		if err := fresh(dir); err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })
-		return c
-	}
-	left, other := run(), run()
-	dir := filepath.Join(t.TempDir(), dirPrefix+"1")
-	foreign := t.TempDir()
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	r := &record{path: filepath.Join(t.TempDir(), "lab.faults")}
-	if n, err := r.clear(); n != 0 || err != nil {
-		t.Fatalf("%d, %v without a record", n, err)
-	}
-	for _, d := range []string{dir, foreign} {
-		if err := r.add(recorded{Dir: d}); err != nil {
+		left, err := os.ReadDir(dir)
+		if err != nil || len(left) > 0 {
+			t.Errorf("%v, %v", left, err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "h0.0.2.log"), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-	}
-	if err := r.process(left.Process.Pid); err != nil {
-		t.Fatal(err)
-	}
-	// A process that has got the number of a recorded one.
-	if err := r.add(recorded{PID: other.Process.Pid, Start: "1"}); err != nil {
-		t.Fatal(err)
-	}
-	if n, err := r.clear(); n != 1 || err != nil {
-		t.Errorf("%d were ended, %v", n, err)
-	}
-	if err := left.Wait(); err == nil || left.ProcessState.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		t.Errorf("what was left still runs: %v", err)
-	}
-	if err := other.Process.Signal(syscall.Signal(0)); err != nil {
-		t.Errorf("another process was ended: %v", err)
-	}
-	if _, err := os.Stat(dir); !os.IsNotExist(err) {
-		t.Errorf("the directory is still there: %v", err)
-	}
-	if _, err := os.Stat(foreign); err != nil {
-		t.Errorf("another directory: %v", err)
-	}
-	if _, err := os.Stat(r.path); !os.IsNotExist(err) {
-		t.Errorf("the record is still there: %v", err)
 	}
 }
 
