@@ -259,7 +259,7 @@ func (b *Bed) awaitHealthy(ctx context.Context, node string, limit time.Duration
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not well within %v: %s; its log ends with\n%s", node, limit, said, b.log(node))
-		case <-time.After(every):
+		case <-time.After(every / 2):
 		}
 	}
 }

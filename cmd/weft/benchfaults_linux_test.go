@@ -24,7 +24,7 @@ func TestBenchFaults(t *testing.T) {
 		}
 	}
 	t.Setenv(asProgram, "1")
-	const names = "cable-down,duplicate-address,misnamed"
+	const names = "cable-down,misnamed,daemon-killed"
 	var results []faults.Result
 	out := mustWeft(t, "bench", "faults", "--only", names, "--json", "--name", kerneltest.LabName("f"), "--within", "1m")
 	if err := json.Unmarshal([]byte(out), &results); err != nil {
