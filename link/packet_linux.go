@@ -32,6 +32,7 @@ type Packet struct {
 	offloads    Offloads
 	super       super
 	drops       atomic.Uint64
+	denied      atomic.Uint64 // of these, Denied
 	kernelDrops atomic.Uint64
 	closed      atomic.Bool
 }

@@ -193,6 +193,8 @@ func TestPacket_fallsBackForGood(t *testing.T) {
 		{unix.ENOBUFS, true, false},
 		{unix.EAGAIN, true, false},
 		{unix.EMSGSIZE, true, false},
+		{unix.EPERM, false, false},
+		{unix.ENETDOWN, false, false},
 	}
 	c := newCable(t)
 	for _, tt := range tests {
@@ -217,6 +219,10 @@ func TestPacket_fallsBackForGood(t *testing.T) {
 		}
 		if n, err := p.WriteSuper(bufs, SuperHeadroom); n != 3 || err != nil || p.Drops() != 1 || calls != 3 {
 			t.Errorf("%v: %d, %v, %d drops, %d calls", tt.errno, n, err, p.Drops(), calls)
+		}
+		// What the host's own kernel drops is told from what a device that is down does.
+		if got, want := p.Denied() == 1, tt.errno == unix.ENOBUFS || tt.errno == unix.EPERM; got != want || p.Denied() > 1 {
+			t.Errorf("%v: %d denied", tt.errno, p.Denied())
 		}
 		if o := p.Offloads(); (p.MaxSuper() == 0) != tt.falls || (o.Refused == 1) != tt.falls {
 			t.Errorf("%v, GSO %v: MaxSuper %d, %v", tt.errno, tt.gso, p.MaxSuper(), o)

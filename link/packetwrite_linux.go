@@ -160,10 +160,21 @@ func (p *Packet) flush(fd uintptr, filled int) {
 		first += n
 		if errno != 0 && errno != unix.EINTR {
 			p.failed(errno, w.gso[first])
+			if Denied(errno) {
+				p.denied.Add(1)
+			}
 			first++
 		}
 	}
 }
+
+// Denied reports whether an error in sending says that the host's own kernel has dropped the
+// packet: a filter or a program at its egress, or a queue that is full. Others, such as that of a
+// device that is down, do not.
+func Denied(err error) bool { return errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOBUFS) }
+
+// Denied returns how many of Write's packets had an error of which Denied is true.
+func (p *Packet) Denied() uint64 { return p.denied.Load() }
 
 // failed says what an error in sending means. Those that a full queue makes
 // (EAGAIN, ENOBUFS) are plain drops.

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/kernel"
 	"weft/internal/switchd"
 	"weft/lab"
 	"weft/topology"
@@ -45,6 +47,7 @@ type Options struct {
 	Load float64 // part of the rate that a host sends
 	// Within is how long the tools have to name a cause; 0: DefaultWithin.
 	Within time.Duration
+	Notes  io.Writer // is told what the doctor finds before anything is broken; nil: nobody
 }
 
 // spec is the topology, which all are told alike.
@@ -81,16 +84,20 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 			b = nil
 		}
 	}()
-	if b.dir, err = os.MkdirTemp("", "weft-faults-"); err != nil {
+	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top}); err != nil {
 		return b, err
 	}
+	// The lab is this Bed's now. If another Bed was killed, Hold has ended its daemons, as they
+	// ran in its namespaces; its directory is still there.
+	dir := filepath.Join(kernel.RunDir, o.Lab+"-faults")
+	if err := fresh(dir); err != nil {
+		return b, err
+	}
+	b.dir = dir
 	for i := range 2 {
 		if err := os.WriteFile(b.key(i), []byte(base64.StdEncoding.EncodeToString(secret(i))), 0o600); err != nil {
 			return b, err
 		}
-	}
-	if b.lab, err = lab.Hold(ctx, lab.Config{Name: o.Lab, Topology: top}); err != nil {
-		return b, err
 	}
 	for n := range top.Nodes() {
 		if n.Layer != topology.LayerHost {
@@ -108,6 +115,14 @@ func NewBed(ctx context.Context, o Options) (b *Bed, err error) {
 		return b, err
 	}
 	return b, b.awaitHealthy(ctx, Observer, healing)
+}
+
+// fresh makes an empty directory in the place of what a Bed that was killed has left there.
+func fresh(dir string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return err
+	}
+	return os.Mkdir(dir, 0o700)
 }
 
 // secret is one of two keys, key its file.
@@ -288,11 +303,11 @@ func (b *Bed) Close() (err error) {
 	for node := range b.daemons {
 		err = errors.Join(err, b.stop(node))
 	}
+	if b.dir != "" { // while the lab is held: then it is another's
+		err = errors.Join(err, os.RemoveAll(b.dir))
+	}
 	if b.lab != nil {
 		err = errors.Join(err, b.lab.Close())
-	}
-	if b.dir != "" {
-		err = errors.Join(err, os.RemoveAll(b.dir))
 	}
 	return err
 }

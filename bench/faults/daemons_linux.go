@@ -13,7 +13,7 @@ var ofDaemons = []Fault{
 	{Name: "daemon-stopped", What: "the host's daemon is stopped (SIGSTOP)", Inject: signalling(Observer, syscall.SIGSTOP, syscall.SIGCONT),
 		Cause: Cause{{"stopped"}, {"hangs"}}},
 	{Name: "peer-killed", What: "the daemon of another host is killed", Inject: signalling("h3.1.3", syscall.SIGKILL, 0),
-		Cause: Cause{{"h3.1.3"}}},
+		Cause: Cause{{"answers no"}, {"no request"}}, At: []string{"h3.1.3"}},
 	{Name: "wrong-uplink", What: "the configuration names an uplink that does not exist", Start: true, Config: "uplink: eth7\n",
 		Cause: Cause{{"uplink", "eth7"}}},
 	{Name: "wrong-user", What: "the configuration names a user that does not exist", Start: true, Config: "user: nosuchuser\n",

@@ -13,6 +13,9 @@ type Result struct {
 	Fault string `json:"fault"`
 	What  string `json:"what"`
 	Cause string `json:"cause"` // what names it
+	// At are the nodes or links of which one has to be named; empty: the fault is at the node
+	// that is asked.
+	At []string `json:"at,omitempty"`
 	// Told is the tool that named the cause first; "": none.
 	Told    Tool    `json:"told_by"`
 	Seconds float64 `json:"seconds"` // since the fault, or the daemon's start under it
@@ -21,7 +24,9 @@ type Result struct {
 	// one of them named the cause.
 	Others map[Tool]string `json:"others,omitempty"`
 	Before []string        `json:"before,omitempty"`
-	Error  string          `json:"error,omitempty"` // the fault could not be injected or healed
+	// Known is what the doctor has found before anything was broken. It does not count.
+	Known []string `json:"known,omitempty"`
+	Error string   `json:"error,omitempty"` // the fault could not be injected or healed
 }
 
 // Alarm is what a tool said while nothing was wrong.

@@ -16,20 +16,18 @@ var ofHosts = []Fault{
 	{Name: "uplink-mtu", What: "the MTU of the uplink becomes too small", Inject: script("ip link set p0 mtu 1300", "ip link set p0 mtu 1500", Observer),
 		Cause: Cause{{"MTU", "p0"}}},
 	{Name: "address-gone", What: "the host loses its address", Inject: addressGone,
-		Cause: Cause{{"address", "10.0.0.2"}}},
+		Cause: Cause{{"not its address 10.0.0.2"}, {"no device has 10.0.0.2"}, {"10.0.0.2 is on no"}}},
 	{Name: "rp-filter-host", What: "a strict rp_filter on the host, set later", Inject: script(strict, loose, Observer),
 		Cause: Cause{{"rp_filter"}}},
 	{Name: "programs-gone", What: "somebody removes weft's programs from the uplink", Inject: detached,
 		Cause: Cause{{"weft-", "of p0", "missing"}}},
 	{Name: "foreign-program", What: "another's eBPF program at the uplink drops protocol 4", Inject: disturbing(disturb.Disturbance{Loss: 1, Short: true, Protocol: unix.IPPROTO_IPIP, First: true}, end{Observer, "e0.0"}),
-		Cause: Cause{{"disturb"}}},
+		Cause: Cause{{"disturb", "program"}}},
 	{Name: "firewall-4-host", What: "the host's firewall drops what leaves with protocol 4", Inject: script(
 		"nft add table netdev wrong; nft 'add chain netdev wrong c { type filter hook egress device p0 priority 0; }'; nft add rule netdev wrong c ip protocol 4 drop", "nft delete table netdev wrong", Observer),
-		Cause: Cause{{"protocol 4"}}},
+		Cause: Cause{{"drops", "protocol 4", "p0"}}},
 	{Name: "firewall-probes", What: "another rack's edge switch drops weft's probes (UDP 9339)", Inject: filtering("forward", "udp dport 9339", "e3.1"),
-		Cause: Cause{{"e3.1", "no request"}, {"h3.1.3"}}},
-	{Name: "no-rack", What: "TCP takes three overtaken packets for a loss (net.ipv4.tcp_recovery=0)", Inject: setting("net/ipv4/tcp_recovery", "0", Observer),
-		Cause: Cause{{"tcp_recovery"}}},
+		Cause: Cause{{"no request"}, {"9339"}, {"probes"}}, At: []string{"e3.1"}},
 }
 
 // addressGone takes the host's address away.

@@ -14,6 +14,8 @@ const (
 	every = time.Second // how often the tools are asked
 	// askTime bounds one question.
 	askTime = 8 * time.Second
+	// fabricTime bounds one question about all nodes.
+	fabricTime = time.Minute
 	// soon is how long the daemon is waited for after a fault is mended, until it is started
 	// anew: what it has found stays out of use for a while.
 	soon = 3 * time.Second
@@ -23,30 +25,54 @@ const (
 
 // ask asks a tool at a node.
 func (b *Bed) ask(ctx context.Context, t Tool, node string) (Said, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
+	text, failed, err := b.output(ctx, t, node)
+	if err != nil {
+		return Said{}, err
+	}
+	return t.said(text, failed, b.known[t.knownAt(node)])
+}
+
+// knownAt is the key of Bed.known of what a tool finds at a node.
+func (t Tool) knownAt(node string) string {
+	if t == Fabric {
+		return string(Fabric)
+	}
+	return node
+}
+
+// output is what a tool prints at a node, and why it has ended with an error, if it has.
+func (b *Bed) output(ctx context.Context, t Tool, node string) (text string, failed, err error) {
+	limit := askTime
+	if t == Fabric {
+		limit = fabricTime
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	args := []string{string(t)}
-	if t == Doctor {
+	args := strings.Fields(string(t))
+	switch t {
+	case Doctor:
 		args = append(args, "--json", "--config", b.configFile(node))
+	case Fabric:
+		args = append(args, "--json", "--name", b.options.Lab)
 	}
 	var out, failure bytes.Buffer
 	c := b.weft(ctx, args...)
 	c.Stdout, c.Stderr = &out, &failure
 	if err := b.do(node, c.Start); err != nil {
-		return Said{}, err
+		return "", nil, err
 	}
-	err := c.Wait()
-	if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
-		return Said{}, fmt.Errorf("weft %s at %s: %w", strings.Join(args, " "), node, err)
+	failed = c.Wait()
+	if exit := new(exec.ExitError); failed != nil && !errors.As(failed, &exit) {
+		return "", nil, fmt.Errorf("weft %s at %s: %w", strings.Join(args, " "), node, failed)
 	}
-	text := out.String()
+	text = out.String()
 	if strings.TrimSpace(text) == "" {
 		text = failure.String()
 	}
-	if err != nil && ctx.Err() != nil {
+	if failed != nil && ctx.Err() != nil {
 		text = "no answer"
 	}
-	return t.said(text, err, b.known[node])
+	return text, failed, nil
 }
 
 // tools are those that this weft has.
@@ -66,12 +92,10 @@ func (b *Bed) hasDoctor() bool {
 
 // Run tries the faults one by one. It tells each result at once.
 func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
-	for _, node := range append([]string{Observer}, real...) {
-		if err := b.learnDoctor(ctx, node); err != nil {
-			return err
-		}
+	if err := b.learn(ctx, list); err != nil {
+		return err
 	}
-	for _, f := range list {
+	for i, f := range list {
 		r, err := b.try(ctx, f)
 		if err != nil {
 			r.Error = err.Error()
@@ -80,6 +104,9 @@ func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
+		if i == len(list)-1 {
+			break // nobody asks any more
+		}
 		if err := b.recover(ctx, f); err != nil {
 			return fmt.Errorf("after %s: %w", f.Name, err)
 		}
@@ -87,30 +114,11 @@ func (b *Bed) Run(ctx context.Context, list []Fault, tell func(Result)) error {
 	return nil
 }
 
-// learnDoctor takes note of what the doctor finds in this lab while nothing is wrong.
-func (b *Bed) learnDoctor(ctx context.Context, node string) error {
-	if !b.hasDoctor() {
-		return nil
-	}
-	for {
-		s, err := b.ask(ctx, Doctor, node)
-		if err != nil || s.Check == "" {
-			return err
-		}
-		if len(b.known[node]) > 20 {
-			return fmt.Errorf("the doctor at %s finds ever more: %s", node, s.First)
-		}
-		b.known[node] = append(b.known[node], s.Check)
-	}
-}
-
 // try breaks something, asks, and mends it.
 func (b *Bed) try(ctx context.Context, f Fault) (r Result, err error) {
-	r = Result{Fault: f.Name, What: f.What, Cause: f.Cause.String()}
-	node := f.Node
-	if node == "" {
-		node = Observer
-	}
+	r = Result{Fault: f.Name, What: f.What, Cause: f.Cause.String(), At: f.At}
+	node := f.node()
+	r.Known = b.knownTo(f, node)
 	if f.Start {
 		if err := b.stop(node); err != nil {
 			return r, err
@@ -140,10 +148,30 @@ func (b *Bed) try(ctx context.Context, f Fault) (r Result, err error) {
 		case <-time.After(time.Until(next)):
 		}
 		done, err := b.askAll(ctx, f, node, began, &r)
-		if err != nil || done || time.Since(began) >= b.options.Within {
+		if err != nil || done {
 			return r, err
 		}
+		if time.Since(began) >= b.options.Within {
+			return r, b.askFabric(ctx, f, began, &r)
+		}
 	}
+}
+
+// askFabric asks weft doctor --fabric, where an operator would, as nothing else has told.
+func (b *Bed) askFabric(ctx context.Context, f Fault, began time.Time, r *Result) error {
+	if !f.Fabric || !b.hasDoctor() {
+		return nil
+	}
+	s, err := b.ask(ctx, Fabric, Observer)
+	if err != nil {
+		return err
+	}
+	if f.Named(s) {
+		r.Told, r.Seconds, r.Said = Fabric, time.Since(began).Seconds(), s.First
+	} else {
+		r.Others[Fabric] = s.First
+	}
+	return nil
 }
 
 // askAll asks each tool once, and reports whether one has named the cause.
@@ -154,7 +182,7 @@ func (b *Bed) askAll(ctx context.Context, f Fault, node string, began time.Time,
 		if err != nil {
 			return false, err
 		}
-		named := f.Cause.In(s.First)
+		named := f.Named(s)
 		if at := time.Since(began); named && !done && at <= b.options.Within+every {
 			r.Told, r.Seconds, r.Said, done = t, at.Seconds(), s.First, true
 			continue
@@ -231,7 +259,7 @@ func (b *Bed) awaitHealthy(ctx context.Context, node string, limit time.Duration
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s is not well within %v: %s; its log ends with\n%s", node, limit, said, b.log(node))
-		case <-time.After(every):
+		case <-time.After(every / 2):
 		}
 	}
 }

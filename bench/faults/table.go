@@ -9,14 +9,16 @@ import (
 
 // Print prints a table of results, which the tools had so long for.
 func Print(w io.Writer, results []Result, within time.Duration) error {
-	told := 0
+	told, fabric := 0, 0
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(tw, "FAULT\tTOLD BY\tAFTER\tIT SAYS FIRST")
 	for _, r := range results {
 		tool, after, said := "nobody", "-", r.Said
 		switch {
 		case r.Told != "":
-			told++
+			if told++; r.Told == Fabric {
+				fabric++
+			}
 			tool, after = string(r.Told), fmt.Sprintf("%.1f s", r.Seconds)
 		case len(r.Before) > 0:
 			said = "(" + r.Before[len(r.Before)-1] + ")"
@@ -29,7 +31,7 @@ func Print(w io.Writer, results []Result, within time.Duration) error {
 	if err := tw.Flush(); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintf(w, "%d of %d faults were named first by a tool within %v\n", told, len(results), within)
+	_, err := fmt.Fprintf(w, "%d of %d faults were named first by a tool, %d of them by one that was asked for %v, %d by doctor --fabric after that\n", told, len(results), told-fabric, within, fabric)
 	return err
 }
 

@@ -41,6 +41,7 @@ import (
 // finds a file that is missing.
 var printed = map[string][]any{
 	"benchasymmetry.go":             {[]asymmetry.Result{}},
+	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
 	"benchfct.go":                   {[]fct.Result{}},
 	"benchpermutation_linux.go":     {[]permutationResult{}},
 	"benchpatterns_linux.go":        {[]patternsResult{}},

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"cmp"
+	"maps"
 	"net/netip"
 	"slices"
 	"time"
@@ -16,10 +17,14 @@ import (
 type LateStatus struct {
 	Places []string `json:"places"` // as in BlameStatus
 	Kinds  []string `json:"kinds"`
-	By     []string `json:"by"` // the bouncing switches of the ways over it
-	Took   float64  `json:"rtt_ms"`
-	Others float64  `json:"others_ms"`
+	By     []string `json:"by"`                  // the bouncing switches of the ways over it, maxLate at most
+	Unsaid int      `json:"by_unsaid,omitempty"` // how many more there are
+	Took   float64  `json:"rtt_ms"`              // the fastest of the ways over it takes that at least
+	Others float64  `json:"others_ms"`           // of half of the others at most
 }
+
+// maxLate bounds the names of each list of a LateStatus.
+const maxLate = 8
 
 // A way is late if even the fastest of its latest 64 round trips took lateTimes as long as
 // by half of the other ways to switches of that layer, and longer by lateLeast.
@@ -48,11 +53,15 @@ func later(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth) *
 	}
 	var late, good []int
 	usual, took := time.Duration(0), time.Duration(0)
-	for _, ways := range layers {
+	for _, l := range slices.Sorted(maps.Keys(layers)) {
+		ways := layers[l]
 		half := usualOf(paths, ways)
 		for _, i := range ways {
 			if rtt := paths[i].RTTLeast; len(ways) > 2 && rtt >= lateTimes*half && rtt-half >= lateLeast {
-				late, usual, took = append(late, i), max(usual, half), max(took, rtt)
+				if len(late) == 0 || rtt < took {
+					took = rtt
+				}
+				late, usual = append(late, i), max(usual, half)
 			} else {
 				good = append(good, i)
 			}
@@ -64,7 +73,7 @@ func later(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth) *
 	s := &LateStatus{Took: milliseconds(took), Others: milliseconds(usual)}
 	for _, at := range all[late[0]] {
 		has := func(i int) bool { return slices.Contains(all[i], at) }
-		if !slices.ContainsFunc(good, has) && !slices.ContainsFunc(late, func(i int) bool { return !has(i) }) {
+		if len(s.Places) < maxLate && !slices.ContainsFunc(good, has) && !slices.ContainsFunc(late, func(i int) bool { return !has(i) }) {
 			s.Places, s.Kinds = append(s.Places, at.Name(t)), append(s.Kinds, at.Kind.String())
 		}
 	}
@@ -72,6 +81,10 @@ func later(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth) *
 		s.By = append(s.By, bounceName(t, paths[i].Via))
 	}
 	slices.Sort(s.By)
+	s.By = slices.Compact(s.By)
+	if n := len(s.By); n > maxLate {
+		s.By, s.Unsaid = s.By[:maxLate:maxLate], n-maxLate
+	}
 	return s
 }
 

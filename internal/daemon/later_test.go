@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"reflect"
 	"slices"
 	"testing"
 	"time"
@@ -48,6 +49,10 @@ func TestLater(t *testing.T) {
 			t.Errorf("%s: %+v", test.name, got)
 		}
 	}
+	// "At least" is true of all of them, and what is told is bounded and the same each time.
+	if got := later(top, self.Addr, health(map[string]time.Duration{"c1.1": late, "c1.2": 2 * late})); got == nil || got.Took != 2.2 {
+		t.Errorf("two late ways: %+v", got)
+	}
 	few := health(map[string]time.Duration{"c1.2": late})
 	for i := range few {
 		if via, _ := top.ByAddr(few[i].Via); top.Node(via).Name == "c1.2" {
@@ -56,5 +61,56 @@ func TestLater(t *testing.T) {
 	}
 	if got := later(top, self.Addr, few); got != nil {
 		t.Errorf("a slow path is called late: %+v", got)
+	}
+}
+
+// What is told is bounded, names each switch once, and does not change by itself.
+func TestLater_many(t *testing.T) {
+	top, err := topology.Parse("leaf-spine:leaves=3,spines=40,hosts=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, _ := top.Lookup("h0.0.2")
+	far, _ := top.Lookup("h0.1.2")
+	set := top.Paths(self.ID, far.ID)
+	var paths []liveness.PathHealth
+	for n := range set.Count() {
+		rtt := 200 * time.Microsecond
+		if n < 15 {
+			rtt = 3 * time.Millisecond
+		}
+		for range 2 { // as by two uplinks
+			paths = append(paths, liveness.PathHealth{Dst: self.Addr, Path: n, Via: set.Addr(n), State: liveness.Up, RTTLeast: rtt})
+		}
+	}
+	got := later(top, self.Addr, paths)
+	if got == nil || len(got.By) != maxLate || got.Unsaid != 15-maxLate || len(got.Places) > maxLate || !slices.IsSorted(got.By) || len(slices.Compact(slices.Clone(got.By))) != maxLate {
+		t.Errorf("%+v", got)
+	}
+	fat, err := topology.Parse("fat-tree:k=8")
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, _ = fat.Lookup("h0.0.2")
+	paths = nil
+	for _, dst := range []string{"h0.1.2", "h3.1.3"} { // ways of two layers
+		to, _ := fat.Lookup(dst)
+		set := fat.Paths(self.ID, to.ID)
+		for n := range set.Count() {
+			rtt := 200 * time.Microsecond
+			if n == 0 {
+				rtt = 3 * time.Millisecond
+			}
+			paths = append(paths, liveness.PathHealth{Dst: self.Addr, Path: n, Via: set.Addr(n), State: liveness.Up, RTTLeast: rtt})
+		}
+	}
+	first := later(fat, self.Addr, paths)
+	if first == nil || len(first.By) != 2 {
+		t.Fatalf("%+v", first)
+	}
+	for range 50 {
+		if again := later(fat, self.Addr, paths); !reflect.DeepEqual(again, first) {
+			t.Fatalf("%+v, then %+v", first, again)
+		}
 	}
 }

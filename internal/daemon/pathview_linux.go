@@ -34,6 +34,7 @@ type basis struct {
 // pathView is what a status says of links, racks and paths. It does not change.
 type pathView struct {
 	down, avoided []string
+	ends          [][2]string // of down
 	racks         []RackStatus
 	reach         *ReachStatus
 	faulty        []PathStatus // see FailureStatus.Paths
@@ -84,9 +85,11 @@ func (v *pathViews) forget(old *pathView) {
 // view makes a view. It asks each prober for its paths once.
 func (b basis) view() *pathView {
 	t := b.topology
-	v := &pathView{down: []string{}, avoided: avoided(t), racks: b.rackStatus()}
+	v := &pathView{down: []string{}, ends: [][2]string{}, avoided: avoided(t), racks: b.rackStatus()}
 	for _, l := range t.Down() {
 		v.down = append(v.down, t.LinkName(l))
+		link := t.Link(l)
+		v.ends = append(v.ends, [2]string{t.Node(link.A).Name, t.Node(link.B).Name})
 	}
 	var paths6 []liveness.PathHealth
 	if b.six != nil {
@@ -194,6 +197,6 @@ func faulty(t *topology.Topology, self netip.Addr, paths []liveness.PathHealth, 
 func (v *pathView) tell(s *Status) {
 	s.Racks, s.Reach = v.racks, v.reach
 	f := s.Failures
-	f.Down, f.Avoided, f.Blamed, f.Late, f.Paths = v.down, v.avoided, v.blamed, v.late, slices.Clone(v.faulty)
+	f.Down, f.Ends, f.Avoided, f.Blamed, f.Late, f.Paths = v.down, v.ends, v.avoided, v.blamed, v.late, slices.Clone(v.faulty)
 	f.nameUplinks(s.Uplinks)
 }

@@ -134,6 +134,7 @@ type LateCutStatus struct {
 // FailureStatus is what the daemon knows about failures.
 type FailureStatus struct {
 	Down    []string      `json:"down"`              // links that no path is to use
+	Ends    [][2]string   `json:"down_ends"`         // of each of Down, the names of both ends, the lower one first
 	Avoided []string      `json:"avoided,omitempty"` // paths that one host alone is not sent to by, as "h3.1.3 by c1.1"
 	Changes uint64        `json:"changes"`
 	Updates any           `json:"updates,omitempty"` // listen.Status

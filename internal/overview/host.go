@@ -92,7 +92,10 @@ type RackPaths struct {
 
 // Failures is what is known of failures.
 type Failures struct {
-	Down    []string `json:"down"`
+	Down []string `json:"down"`
+	// DownEnds are the ends of Down.
+	DownEnds [][2]string `json:"down_ends"`
+
 	Avoided []string `json:"avoided"`
 	Updates *Updates `json:"updates"`
 	Paths   []Path   `json:"paths"`
@@ -130,11 +133,13 @@ type Late struct {
 	By     []string `json:"by"`
 	Took   float64  `json:"rtt_ms"`
 	Others float64  `json:"others_ms"`
+	Unsaid int      `json:"by_unsaid"`
 }
 
 // Probes counts probes.
 type Probes struct {
-	Unsent  uint64 `json:"unsent"`
+	Unsent  uint64  `json:"unsent"`
+	Denied  *uint64 `json:"denied"` // nil: the daemon does not count them apart
 	Watcher struct {
 		Sent uint64 `json:"sent"`
 	} `json:"watcher"`

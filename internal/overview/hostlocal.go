@@ -8,16 +8,20 @@ import (
 
 // unsent tells that this host's own kernel does not let probes out, and so no packet with an
 // outer header either: most of them between two statuses. Fewer are lost where a queue is full.
+// Where something else is wrong with the uplink, that is why.
 func (h *Host) unsent(before *Host) (p Problem, ok bool) {
 	if before == nil || h.Failures == nil || before.Failures == nil || h.Failures.Probes == nil || before.Failures.Probes == nil {
 		return p, false
 	}
+	if h.Trouble != "" || slices.ContainsFunc(h.Uplinks, func(u Uplink) bool { return !u.Up }) {
+		return p, false
+	}
 	now, was := h.Failures.Probes, before.Failures.Probes
-	if now.Unsent < was.Unsent || now.Watcher.Sent < was.Watcher.Sent {
+	if now.Denied == nil || was.Denied == nil || *now.Denied < *was.Denied || now.Watcher.Sent < was.Watcher.Sent {
 		return p, false
 	}
 	const few = 10
-	lost, sent := now.Unsent-was.Unsent, now.Watcher.Sent-was.Watcher.Sent
+	lost, sent := *now.Denied-*was.Denied, now.Watcher.Sent-was.Watcher.Sent
 	if lost < few || 2*lost < sent {
 		return p, false
 	}
@@ -25,7 +29,7 @@ func (h *Host) unsent(before *Host) (p Problem, ok bool) {
 	if at == "" {
 		at = "the uplink"
 	}
-	p = Problem{What: fmt.Sprintf("this host's own kernel drops what leaves with an outer header (protocol 4) at %s: %d of %d probes just now", at, lost, max(lost, sent)),
+	p = Problem{What: fmt.Sprintf("this host's own kernel drops %s at %s: %d of %d probes just now", h.carried(), at, lost, max(lost, sent)),
 		Do: "nft list ruleset (hooks egress, output, postrouting), tc filter show dev " + at + " egress, bpftool net"}
 	var others []string
 	for _, o := range h.Others {
@@ -37,6 +41,19 @@ func (h *Host) unsent(before *Host) (p Problem, ok bool) {
 		p.What += ", where another's " + and(others) + " runs"
 	}
 	return p, true
+}
+
+// carried is what a host sends, by the carrier in use.
+func (h *Host) carried() string {
+	switch {
+	case h.Encapsulation == "ipip" && strings.Contains(h.Address, ":"):
+		return "what leaves with an outer header (protocol 41)"
+	case h.Encapsulation == "ipip":
+		return "what leaves with an outer header (protocol 4)"
+	case h.Encapsulation == "srv6":
+		return "what leaves with an outer header (SRv6, IPv6's routing header)"
+	}
+	return "weft's probes (UDP 9339)"
 }
 
 // muteProblems tells which hosts that answered probes before do so no more. It leaves out
@@ -73,6 +90,10 @@ func (h *Host) lateProblems() []Problem {
 	if where == "" {
 		where = "the ways"
 	}
+	by := and(l.By)
+	if n := len(l.By) + l.Unsaid; n > 4 {
+		by = fmt.Sprintf("%s (%d switches)", by, n)
+	}
 	return []Problem{{Note: true, Do: "a longer cable, a detour, or a device on the way that holds packets: look there",
-		What: fmt.Sprintf("%s is late: packets by %s take at least %s there and back, by others %s", where, and(l.By), milliseconds(l.Took), milliseconds(l.Others))}}
+		What: fmt.Sprintf("%s is late: packets by %s take at least %s there and back, by others %s", where, by, milliseconds(l.Took), milliseconds(l.Others))}}
 }

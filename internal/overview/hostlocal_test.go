@@ -20,7 +20,7 @@ func TestHost_ownKernelDrops(t *testing.T) {
 	count := func(sent, unsent uint64, plain bool) *Host {
 		h := leafSpine()
 		h.Uplink = "p0"
-		h.Failures.Probes = &Probes{Unsent: unsent}
+		h.Failures.Probes = &Probes{Unsent: unsent, Denied: &unsent}
 		h.Failures.Probes.Watcher.Sent = sent
 		h.Others = []Foreign{{Hook: "egress", Kind: "eBPF", Name: "policer", ID: 7}, {Hook: "ingress", Name: "stranger", ID: 8}}
 		if plain {
@@ -42,6 +42,30 @@ func TestHost_ownKernelDrops(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
+	for name, change := range map[string]func(h *Host){
+		"an uplink is down": func(h *Host) { h.Uplinks = []Uplink{{Device: "p0", Switch: "e0.0"}, {Device: "p1", Up: true}} },
+		"trouble":           func(h *Host) { h.Trouble = "uplink p0 is down" },
+		"other errors":      func(h *Host) { h.Failures.Probes.Denied = new(uint64) },
+		"an old daemon":     func(h *Host) { h.Failures.Probes.Denied = nil },
+		"more before":       func(h *Host) { *h.Failures.Probes.Denied = 3 },
+	} {
+		h := count(1100, 145, true)
+		change(h)
+		for _, p := range h.View(was, time.Second).Problems {
+			if strings.Contains(p.What, "own kernel") {
+				t.Errorf("%s: %s", name, p.What)
+			}
+		}
+	}
+	for _, test := range []struct{ encapsulation, address, want string }{
+		{"ipip", "10.0.0.2", "(protocol 4)"}, {"ipip", "fd00::2", "(protocol 41)"}, {"srv6", "fd00::2", "SRv6"}, {"plain", "10.0.0.2", "probes (UDP 9339)"},
+	} {
+		h := count(1100, 145, true)
+		h.Encapsulation, h.Address = test.encapsulation, test.address
+		if got := firstOf(h, was); !strings.Contains(got, test.want) || test.want != "(protocol 4)" && strings.Contains(got, "(protocol 4)") {
+			t.Errorf("%s, %s: %s", test.encapsulation, test.address, got)
+		}
+	}
 }
 
 // Hosts that have answered before are named once; plain hosts, which never did, are not.
@@ -61,6 +85,15 @@ func TestHost_late(t *testing.T) {
 	h := leafSpine()
 	h.Failures.Late = &Late{Places: []string{"e0.0-a0.1", "a0.1"}, Kinds: []string{"link", "switch"}, By: []string{"a0.1"}, Took: 2.2, Others: 0.2}
 	if got := firstOf(&h, nil); !strings.HasPrefix(got, VerdictSprayed+": link e0.0-a0.1 or switch a0.1 is late: packets by a0.1 take at least 2.20 ms there and back, by others 0.20 ms") {
+		t.Error(got)
+	}
+}
+
+// Of many late switches their number is told.
+func TestHost_lateMany(t *testing.T) {
+	h := leafSpine()
+	h.Failures.Late = &Late{By: []string{"a", "b", "c", "d", "e"}, Unsaid: 7, Took: 2, Others: 1}
+	if got := firstOf(&h, nil); !strings.Contains(got, "packets by a, b, c, d, ... (12 switches) take") {
 		t.Error(got)
 	}
 }
@@ -91,12 +124,12 @@ func TestHost_notTheCable(t *testing.T) {
 		h := leafSpine()
 		h.Failures.Updates = test.updates
 		h.Failures.Blamed = []Blame{{Places: []string{"e0.1-a0.1"}, Kinds: []string{"link"}, Why: test.why}}
-		text := ""
+		what, do := "", ""
 		for _, p := range h.View(nil, 0).Problems {
-			text += p.What + "\n"
+			what, do = what+p.What+"\n", do+p.Do+"\n"
 		}
-		if !strings.Contains(text, "link e0.1-a0.1 ("+test.why) || strings.Contains(text, "does not take outer headers off") != test.want {
-			t.Errorf("%s: %s", name, text)
+		if !strings.Contains(what, "link e0.1-a0.1 ("+test.why) || strings.Contains(what, "hear each other") != test.want || strings.Contains(do, "outer headers taken off") != test.want {
+			t.Errorf("%s: %s, do: %s", name, what, do)
 		}
 	}
 }
@@ -109,6 +142,42 @@ func TestHost_deadSwitch(t *testing.T) {
 	v := h.View(nil, 0)
 	if len(v.Problems) != 2 || !strings.HasPrefix(v.Problems[0].What, "switch a0.1 (none of its 2 links") || !strings.HasPrefix(v.Problems[1].What, "link e0.1-a0.0 out of use") {
 		t.Errorf("%+v", v.Problems)
+	}
+}
+
+// The ends of a link are told apart by what the daemon says, not by what its name looks like.
+func TestHost_endsOfLinks(t *testing.T) {
+	of := func(down string, ends [2]string, blamed string) *Host {
+		h := leafSpine()
+		h.Failures.Down, h.Failures.DownEnds = []string{down}, [][2]string{ends}
+		h.Failures.Blamed = []Blame{{Places: []string{blamed}, Kinds: []string{"switch"}, Why: "none of its 2 links to other switches works"}}
+		h.Failures.Paths = []Path{{Via: addr("10.0.0.9"), Bounce: "spine1", State: "down"}}
+		return &h
+	}
+	for _, test := range []struct {
+		name          string
+		h             *Host
+		named, cutOff bool
+	}{
+		{"an upper end", of("leaf1-b-spine1", [2]string{"leaf1-b", "spine1"}, "spine1"), false, false},
+		{"a lower end", of("leaf1-b-spine2", [2]string{"leaf1-b", "spine2"}, "leaf1-b"), false, false},
+		{"a name's end", of("leaf1-b-spine1", [2]string{"leaf1", "b-spine1"}, "spine1"), true, false},
+		{"a name's begin", of("leaf1-b-spine2", [2]string{"leaf1-b", "spine2"}, "leaf1"), true, false},
+		{"another", of("leaf1-spine1", [2]string{"leaf1", "spine1"}, "spine7"), true, true},
+	} {
+		var down string
+		for _, p := range test.h.View(nil, 0).Problems {
+			if strings.Contains(p.What, "out of use") && strings.HasPrefix(p.What, "link ") {
+				down = p.What
+			}
+		}
+		if (down != "") != test.named || strings.Contains(down, "switch spine1 dead") != test.cutOff {
+			t.Errorf("%s: %q", test.name, down)
+		}
+	}
+	old := Failures{Down: []string{"leaf1-b-spine1"}, Blamed: []Blame{{Places: []string{"spine1"}, Kinds: []string{"switch"}, Why: "dead"}}}
+	if old.blames("leaf1-b-spine1") {
+		t.Error("the ends of a name with two hyphens are guessed")
 	}
 }
 

@@ -33,13 +33,14 @@ func (h *Host) placeProblems(which func(*Blame) bool) (all []Problem) {
 		if b.Held {
 			what += ", in use as too few others are left"
 		}
+		do := doPlaces(g)
 		if e := b.evidence(); e != "" {
 			if h.Failures.contradicted(g) {
-				e += notTheCable
+				e, do = e+notTheCable, do+doSettings
 			}
 			what += " (" + e + ")"
 		}
-		all = append(all, Problem{What: what, Do: doPlaces(g)})
+		all = append(all, Problem{What: what, Do: do})
 	}
 	return all
 }
@@ -48,7 +49,10 @@ func (h *Host) placeProblems(which func(*Blame) bool) (all []Problem) {
 const whyDead = "probes not answered"
 
 // notTheCable is what else it may be where the switches at both ends say that the link works.
-const notTheCable = ", though its switches hear each other: one of them does not take outer headers off, filters protocol 4, does not forward, or has a strict rp_filter"
+const notTheCable = ", though its switches hear each other: the link loses some packets only, or one of its switches does not forward them"
+
+// doSettings is what a switch may have that has it not forward packets with outer headers.
+const doSettings = "; weft doctor there: are outer headers taken off (weft switch status), is protocol 4 filtered, ip_forward off, rp_filter strict?"
 
 // contradicted reports whether links are suspected to be dead of which the switches say that
 // they work.
@@ -161,9 +165,20 @@ func (f *Failures) blames(link string) bool {
 		if b.Why == "" || len(b.Says) > 0 {
 			return false
 		}
-		return slices.Contains(b.Places, link) || len(b.Places) == 1 && b.kind(0) == "switch" &&
-			(strings.HasPrefix(link, b.Places[0]+"-") || strings.HasSuffix(link, "-"+b.Places[0]))
+		lower, upper, ok := f.ends(link)
+		return slices.Contains(b.Places, link) || ok && len(b.Places) == 1 && b.kind(0) == "switch" &&
+			(b.Places[0] == lower || b.Places[0] == upper)
 	})
+}
+
+// ends are the names of both ends of a link that is down, the lower one first. Where the daemon
+// does not say them, those of a name with more than one hyphen are not guessed.
+func (f *Failures) ends(link string) (lower, upper string, ok bool) {
+	if i := slices.Index(f.Down, link); i >= 0 && len(f.DownEnds) == len(f.Down) {
+		return f.DownEnds[i][0], f.DownEnds[i][1], true
+	}
+	lower, upper, ok = strings.Cut(link, "-")
+	return lower, upper, ok && !strings.Contains(upper, "-")
 }
 
 // cutOff lists the switches at the upper ends of links that are down to which no other way is
@@ -176,10 +191,9 @@ func (f *Failures) cutOff(links []string) (names []string) {
 		}
 	}
 	for _, l := range links {
-		for name, is := range left {
-			if !is && strings.HasSuffix(l, "-"+name) && !slices.Contains(names, name) {
-				names = append(names, name)
-			}
+		_, upper, ok := f.ends(l)
+		if is, known := left[upper]; ok && known && !is && !slices.Contains(names, upper) {
+			names = append(names, upper)
 		}
 	}
 	slices.Sort(names)

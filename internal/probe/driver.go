@@ -55,6 +55,7 @@ type Stats struct {
 	Refused uint64         `json:"refused"` // requests that were too many, or by no path between the two
 	Forged  uint64         `json:"forged"`  // probes that are none, by their checksum or what they say
 	Unsent  uint64         `json:"unsent"`  // probes and answers that Write did not take
+	Denied  uint64         `json:"denied"`  // those of them that the host's own kernel dropped on their way out; not the Driver's
 	Drops   uint64         `json:"drops"`   // probes that the socket or the device had no room for; not the Driver's
 }
 

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/netip"
 	"sync"
-	"sync/atomic"
 
 	"weft/encap"
 	"weft/internal/clock"
@@ -28,7 +27,6 @@ type Prober struct {
 	lookout *lookout.Lookout
 	stop    chan struct{}
 	ended   sync.WaitGroup
-	unsent  atomic.Uint64 // of those that were kept
 	closing sync.Once
 	failed  sync.Mutex
 	err     error // of receive
@@ -97,7 +95,7 @@ func (c *Config) lookout(p *Prober) lookout.Config {
 }
 
 // flush sends what is kept. What is lost is a probe that is missed.
-func (p *Prober) flush() { p.unsent.Add(uint64(p.sockets.flush())) }
+func (p *Prober) flush() { p.sockets.flush() }
 
 // SetTopology replaces the topology that is known from elsewhere. The Prober's own
 // findings are applied on top of it. Deliver has been called when SetTopology returns.
@@ -158,7 +156,8 @@ func (p *Prober) Stats() Stats {
 	for _, in := range p.sockets.ins() {
 		s.Drops += in.Drops()
 	}
-	s.Unsent += p.unsent.Load()
+	s.Unsent += p.sockets.unsent.Load()
+	s.Denied += p.sockets.denied.Load() + p.sockets.in.Denied()
 	return s
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -32,10 +33,13 @@ type sockets struct {
 	// port keeps the kernel from telling peers that nobody is at the probes' port.
 	// Nobody reads it.
 	port *net.UDPConn
+	// unsent are packets of kept that were not taken; denied those written by raw sockets that
+	// the kernel dropped (link.Denied).
+	unsent, denied *atomic.Uint64
 }
 
 func openSockets(c *Config) (s sockets, err error) {
-	s.out = -1
+	s.out, s.unsent, s.denied = -1, new(atomic.Uint64), new(atomic.Uint64)
 	defer func() {
 		if err != nil {
 			s.close()
@@ -159,7 +163,7 @@ const maxKept = 32
 // IP-in-IP. One that is too many is written at once, with all others.
 func (s *sockets) send(packet []byte, to netip.Addr) error {
 	if s.out >= 0 {
-		return sendRaw(s.out, packet, to)
+		return s.sendRaw(s.out, packet, to)
 	}
 	n := len(s.kept)
 	if n == cap(s.kept) && n < maxKept {
@@ -168,21 +172,20 @@ func (s *sockets) send(packet []byte, to netip.Addr) error {
 		s.kept = s.kept[:n+1]
 	}
 	s.kept[n] = append(s.kept[n][:0], packet...)
-	if len(s.kept) == maxKept && s.flush() > 0 {
-		return unix.ENOBUFS
+	if len(s.kept) == maxKept {
+		s.flush()
 	}
 	return nil
 }
 
-// flush writes what send has kept, and returns how many packets were not taken.
-func (s *sockets) flush() (lost int) {
+// flush writes what send has kept, and counts what was not taken.
+func (s *sockets) flush() {
 	if len(s.kept) == 0 {
-		return 0
+		return
 	}
 	n, _ := s.in.Write(s.kept, 0)
-	lost = len(s.kept) - n
+	s.unsent.Add(uint64(len(s.kept) - n))
 	s.kept = s.kept[:0]
-	return lost
 }
 
 // sendBy is send by one of several uplinks.
@@ -190,14 +193,19 @@ func (s *sockets) sendBy(packet []byte, to netip.Addr, from int) error {
 	if s.by[from] < 0 {
 		return unix.ENODEV
 	}
-	return sendRaw(s.by[from], packet, to)
+	return s.sendRaw(s.by[from], packet, to)
 }
 
-func sendRaw(out int, packet []byte, to netip.Addr) error {
+func (s *sockets) sendRaw(out int, packet []byte, to netip.Addr) (err error) {
 	if to.Is6() {
-		return unix.Sendto(out, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
+		err = unix.Sendto(out, packet, 0, &unix.SockaddrInet6{Addr: to.As16()})
+	} else {
+		err = unix.Sendto(out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
 	}
-	return unix.Sendto(out, packet, 0, &unix.SockaddrInet4{Addr: to.As4()})
+	if link.Denied(err) {
+		s.denied.Add(1)
+	}
+	return err
 }
 
 // ins are the sockets that probes come in by.

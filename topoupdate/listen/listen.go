@@ -42,6 +42,7 @@ type Config struct {
 type Listener struct {
 	deliver func(*topology.Topology)
 	sources string  // from where unsigned messages are taken, for people
+	next    string  // the edge switch
 	floor   float64 // the part of the paths that they leave
 	maxAge  time.Duration
 	ports   *wire.Ports
@@ -77,7 +78,8 @@ func open(c Config) (*Listener, error) {
 	if !ok || c.Topology.Node(self).Layer != topology.LayerHost {
 		return nil, fmt.Errorf("Address %s is no host of %s; its hosts begin with %s", c.Address, c.Topology, c.Topology.Node(0).Addr)
 	}
-	sources := []netip.Addr{c.Topology.Node(c.Topology.EdgeOf(self)).Addr}
+	next := c.Topology.Node(c.Topology.EdgeOf(self))
+	sources := []netip.Addr{next.Addr}
 	if c.Gateway.IsValid() {
 		sources = append(sources, c.Gateway)
 	}
@@ -101,7 +103,7 @@ func open(c Config) (*Listener, error) {
 		ports.Close()
 		return nil, fmt.Errorf("Interface %q: no such device in this network namespace; name the uplink", c.Interface)
 	}
-	return &Listener{deliver: c.Deliver, sources: strings.Join(names, " and "), floor: floor, maxAge: cmp.Or(c.MaxAge, topoupdate.DefaultMaxAge), ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
+	return &Listener{deliver: c.Deliver, sources: strings.Join(names, " and "), next: next.Name, floor: floor, maxAge: cmp.Or(c.MaxAge, topoupdate.DefaultMaxAge), ports: ports, start: time.Now(), ended: make(chan struct{}), machine: machine}, nil
 }
 
 // longest is how long the goroutine sleeps at most.
@@ -215,12 +217,12 @@ const quiet = 0.4
 
 // silent says that nothing comes any more, if something came before and nothing has for long.
 // What was heard holds until MaxAge, so a host would believe for long what is not so any more.
-func silent(heard, maxAge time.Duration, carrier bool) string {
+func silent(heard, maxAge time.Duration, carrier bool, next string) string {
 	if !carrier || heard.Seconds() < quiet*maxAge.Seconds() {
 		return ""
 	}
-	return fmt.Sprintf("no update of the switches (UDP port %d) has come for %.0f s, and they repeat what they know every few seconds: something filters them, or weft switch has ended at the next switch",
-		topoupdate.Port, heard.Seconds())
+	return fmt.Sprintf("no update of the switches (UDP port %d) has come for %.0f s, and they repeat what they know every few seconds: something filters them, or weft switch has ended at %s, the next switch",
+		topoupdate.Port, heard.Seconds(), next)
 }
 
 // Status is the state of a Listener.
@@ -254,7 +256,7 @@ func (l *Listener) Status() Status {
 	s.Switches, s.Held, s.Trust, s.Refused = len(s.Database), l.machine.Held(), l.trust(), l.refused()
 	if !l.heard.IsZero() {
 		heard := time.Since(l.heard)
-		s.Heard, s.Silent = heard.Seconds(), silent(heard, l.maxAge, l.carrier)
+		s.Heard, s.Silent = heard.Seconds(), silent(heard, l.maxAge, l.carrier, l.next)
 	}
 	t := l.machine.Topology()
 	for _, id := range t.Down() {

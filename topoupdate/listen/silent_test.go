@@ -15,7 +15,7 @@ func TestSilent(t *testing.T) {
 		carrier bool
 		want    bool
 	}{{0, true, false}, {5 * time.Second, true, false}, {9 * time.Second, true, true}, {time.Hour, true, true}, {time.Hour, false, false}} {
-		if got := silent(test.heard, maxAge, test.carrier); (got != "") != test.want || test.want && !strings.Contains(got, "UDP port 9338") {
+		if got := silent(test.heard, maxAge, test.carrier, "e0.0"); (got != "") != test.want || test.want && !(strings.Contains(got, "UDP port 9338") && strings.Contains(got, "at e0.0, the next switch")) {
 			t.Errorf("heard %v ago, carrier %v: %q", test.heard, test.carrier, got)
 		}
 	}
