@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -122,6 +123,11 @@ func (o *benchFaultsOptions) choose() ([]faults.Fault, error) {
 		return nil, fmt.Errorf("--healthy=%v: must be 0 or more", o.healthy)
 	case o.healthy > 0 && len(o.only) > 0:
 		return nil, errors.New("--healthy breaks nothing: leave --only out")
+	}
+	for _, name := range o.only {
+		if !slices.ContainsFunc(faults.All(), func(f faults.Fault) bool { return f.Name == name }) {
+			return nil, fmt.Errorf("--only: there is no fault %q: weft bench faults --help names them", name)
+		}
 	}
 	list, err := faults.Select(o.only)
 	if err != nil {

@@ -55,7 +55,6 @@ var printed = map[string][]any{
 	"blame.go":                      {blameJSON{}},
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
-	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
 	"doctor.go":                     {[]doctor.Finding{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},
