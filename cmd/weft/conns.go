@@ -120,14 +120,14 @@ func printConns(w io.Writer, all []connection, top int) error {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "to\thost\tfrom port\tstate\tsent MB\tgot MB\twaits kB\tresent\tneedless\tout of order\tRTT ms\tleast\tMbit/s")
+	fmt.Fprintln(t, "to\thost\tfrom port\tstate\tsent MB\tgot MB\twaits kB\tresent\tneedless\tout of order\tRTT ms\tMbit/s")
 	for _, c := range all[:min(top, len(all))] {
 		host := c.Host
 		if host == "" {
 			host = "-"
 		}
-		fmt.Fprintf(t, "%v\t%s\t%d\t%s\t%.1f\t%.1f\t%.0f\t%d\t%d\t%d\t%.1f\t%.1f\t%.0f\n", c.Remote, host, c.Local.Port(), c.State, float64(c.Sent)/1e6,
-			float64(c.Received)/1e6, float64(c.Waiting)/1e3, c.Resent, c.Needless, c.OutOf, c.RTT, c.LeastRTT, c.Delivered)
+		fmt.Fprintf(t, "%v\t%s\t%d\t%s\t%.1f\t%.1f\t%.0f\t%d\t%d\t%d\t%.1f\t%.0f\n", c.Remote, host, c.Local.Port(), c.State, float64(c.Sent)/1e6,
+			float64(c.Received)/1e6, float64(c.Waiting)/1e3, c.Resent, c.Needless, c.OutOf, c.RTT, c.Delivered)
 	}
 	if err := t.Flush(); err != nil {
 		return err
