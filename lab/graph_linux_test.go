@@ -268,9 +268,12 @@ func TestGraph_fatTree(t *testing.T) {
 	for a := range 8 {
 		connected(t, l, fmt.Sprintf("h%d-1", a+1), fmt.Sprintf("h%d-2", (a+5)%8+1))
 	}
-	if got := l.waysTo(t, "leaf1", "leaf8"); got != [2]int{2, 2} {
-		t.Errorf("leaf1 has %v ways to leaf8", got)
+	// On a busy machine BFD takes a link down for a moment.
+	ways := func(want int) {
+		t.Helper()
+		kerneltest.Within(t, kerneltest.Patience, fmt.Sprintf("%d ways from leaf1 to leaf8", want), func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{want, want} })
 	}
+	ways(2)
 	bounces(t, l, "h1-1", "h8-2")
 	// BGP goes on over a link that drops data alone, and does not know.
 	mustFail(t, l, "leaf1-spine1", FailSilentData)
@@ -278,15 +281,13 @@ func TestGraph_fatTree(t *testing.T) {
 	for _, a := range l.addresses(t, "h8-2") {
 		kerneltest.Shell(t, l.Namespace(l.mustLookup(t, "h1-1")), "! ping -c 3 -i 0.2 -W 1 "+a.String())
 	}
-	if got := l.waysTo(t, "leaf1", "leaf8"); got != [2]int{1, 1} {
-		t.Errorf("leaf1 has %v ways to leaf8", got)
-	}
+	ways(1)
 	mustHeal(t, l)
-	kerneltest.Within(t, kerneltest.Patience, "two ways up again", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{2, 2} })
+	ways(2)
 	mustFail(t, l, "leaf1-spine1", FailSilent) // which BFD alone finds in less than 9 s
 	kerneltest.Within(t, 5*time.Second, "one way up", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{1, 1} })
 	connected(t, l, "h1-1", "h8-2")
 	mustHeal(t, l)
-	kerneltest.Within(t, kerneltest.Patience, "two ways up", func() bool { return l.waysTo(t, "leaf1", "leaf8") == [2]int{2, 2} })
+	ways(2)
 	wantNothingLeft(t, l)
 }
