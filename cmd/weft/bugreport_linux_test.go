@@ -125,6 +125,10 @@ func TestBugreport_hasNoSecrets(t *testing.T) {
 			}
 		}
 	}
+	goroutines := "goroutine "
+	if os.Geteuid() != 0 {
+		goroutines = "-- this part failed: " // only root may see them
+	}
 	for name, want := range map[string]string{
 		"version.json":               `"go": "`,
 		"status.json":                `"policy": "drb"`,
@@ -135,7 +139,7 @@ func TestBugreport_hasNoSecrets(t *testing.T) {
 		"system/environment.txt":     "WEFT_TOKEN=",
 		"network/address.txt":        "ip -d address",
 		"metrics.txt":                "go_goroutines",
-		"goroutines.txt":             "goroutine ",
+		"goroutines.txt":             goroutines,
 		"connections.json":           `"connections"`,
 		"README.txt":                 "Addresses and names of hosts are in it",
 		"blame.json":                 "-- this part failed: ",
