@@ -8,7 +8,10 @@ import (
 )
 
 // setting is a sysctl of a network namespace.
-type setting struct{ key, value string }
+type setting struct {
+	key, value string
+	optional   bool // not in every kernel
+}
 
 // sprayedTCP are settings for a kernel's TCP whose packets overtake each other
 // and are not put back in order.
@@ -19,11 +22,14 @@ var sprayedTCP = []setting{
 	// the queueing time of a few packets then look like losses, and nine of ten
 	// retransmissions are needless. With a window of 0 the least is the latest. The
 	// setting matters at senders.
-	{"net/ipv4/tcp_min_rtt_wlen", "0"},
+	{key: "net/ipv4/tcp_min_rtt_wlen", value: "0"},
+	// Or TCP would take long round trips for those of a distant host, to which it sends short
+	// super-segments. Linux 5.18.
+	{key: "net/ipv4/tcp_tso_rtt_log", value: "16", optional: true},
 	// An overtaken packet is acknowledged at once, so up to every packet is, rather
 	// than every second one. Without timestamps packets and acknowledgements are 12
 	// bytes shorter. Embedded stacks have no timestamps either.
-	{"net/ipv4/tcp_timestamps", "0"},
+	{key: "net/ipv4/tcp_timestamps", value: "0"},
 }
 
 // apply sets it in the network namespace of the calling thread and returns what
@@ -37,7 +43,7 @@ func (s setting) apply() (former setting, err error) {
 	if err != nil {
 		return s, fmt.Errorf("sysctl: %w; it needs Linux 4.14 and a writable /proc/sys", err)
 	}
-	return setting{s.key, strings.TrimSpace(string(b))}, nil
+	return setting{s.key, strings.TrimSpace(string(b)), s.optional}, nil
 }
 
 // applyAll stops at the first error. What it returns is to be applied in turn
@@ -45,6 +51,9 @@ func (s setting) apply() (former setting, err error) {
 func applyAll(all []setting) (former []setting, err error) {
 	for _, s := range all {
 		f, err := s.apply()
+		if s.optional && errors.Is(err, os.ErrNotExist) {
+			continue
+		}
 		if err != nil {
 			return former, err
 		}

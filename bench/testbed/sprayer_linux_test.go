@@ -46,7 +46,7 @@ func settings() (s string, err error) {
 		routes, _ := netlink.RouteListFiltered(netlink.FAMILY_V4, &netlink.Route{Table: table}, netlink.RT_FILTER_TABLE)
 		s += fmt.Sprintf("table %d: %v\n", table, routes)
 	}
-	for _, c := range append([]setting{{"net/ipv4/conf/p0/rp_filter", ""}}, sprayedTCP...) {
+	for _, c := range append([]setting{{key: "net/ipv4/conf/p0/rp_filter"}}, sprayedTCP...) {
 		b, err := os.ReadFile("/proc/sys/" + c.key)
 		if err != nil {
 			return "", err

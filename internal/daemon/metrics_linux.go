@@ -75,7 +75,7 @@ func (s *Status) write(w metrics.Writer) {
 	switch o := s.Order.(type) {
 	case hostprog.OrderStats:
 		w.Order(metrics.Outcomes{"seen": o.Seen, "straight": o.Straight, "diverted": o.Diverted, "crowded": o.Crowded, "passed_dead": o.PassedDead, "missed": o.Missed, "long": o.Long,
-			"strays": o.Strays, "over_budget": o.OverBudget})
+			"strays": o.Strays, "over_budget": o.OverBudget, "shed": o.Shed})
 	case nil:
 		if t, ok := s.Steer.(hostprog.SteerStats); ok {
 			w.Order(metrics.Outcomes{"seen": t.Seen, "diverted": t.Taken, "passed_dead": t.PassedDead})

@@ -80,11 +80,13 @@ func TestRun_offloadThatResequences(t *testing.T) {
 func TestRun_auto(t *testing.T) {
 	slowtest.System(t)
 	n := sharedNetwork(t)
-	window := func() string { return strings.TrimSpace(n.shell("h0.0.2", "cat /proc/sys/net/ipv4/tcp_min_rtt_wlen")) }
+	window := func() string {
+		return strings.Join(strings.Fields(n.shell("h0.0.2", "cat /proc/sys/net/ipv4/tcp_min_rtt_wlen /proc/sys/net/ipv4/tcp_tso_rtt_log")), " ")
+	}
 	before := window()
 	a := n.start("h0.0.2", "mode: auto\npolicy: auto\n")
-	if w := window(); w != "0" || w == before {
-		t.Errorf("tcp_min_rtt_wlen is %s, and was %s", w, before)
+	if w := window(); w != "0 16" || w == before {
+		t.Errorf("tcp_min_rtt_wlen and tcp_tso_rtt_log are %s, and were %s", w, before)
 	}
 	for _, mode := range []string{ModeAuto, ModeGateway} {
 		b := n.start("h3.1.3", "mode: "+mode+"\npolicy: auto\n")
@@ -100,7 +102,7 @@ func TestRun_auto(t *testing.T) {
 	}
 	a.end(syscall.SIGTERM)
 	if w := window(); w != before {
-		t.Errorf("tcp_min_rtt_wlen is %s, and was %s", w, before)
+		t.Errorf("tcp_min_rtt_wlen and tcp_tso_rtt_log are %s, and were %s", w, before)
 	}
 }
 

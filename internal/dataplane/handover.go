@@ -23,6 +23,10 @@ type Divider interface {
 	Diverted(number int) uint64
 	// Returned returns what Return was told last.
 	Returned(number int) uint64
+	// Parts returns into how many parts the flows are divided for Limit.
+	Parts() int
+	// Limit has only flows of so many parts be diverted from now on. It begins with all.
+	Limit(parts int) error
 	// Return tells that so many of the diverted packets were delivered, and that the flow
 	// goes on at next. If these are all, the flow is straight again from here on.
 	Return(number int, next uint32, packets uint64)
@@ -39,6 +43,7 @@ type handover struct {
 	swept   time.Duration
 	expired bool // since then
 	scanned int  // numbers, in the round under way
+	sheds   shedding
 	stats   HandoverStats
 }
 
@@ -61,6 +66,10 @@ type HandoverStats struct {
 	Returned uint64 `json:"returned"` // how often a flow was straight again
 	Missed   uint64 `json:"missed"`   // packets that were diverted and have not arrived
 	Flows    int    `json:"flows"`    // that are diverted now
+	// SharePercent is the part of all flows whose order is restored. The daemon has no time for
+	// the others.
+	SharePercent float64 `json:"share_percent"`
+	Shed         uint64  `json:"shed"` // how often that part became smaller
 }
 
 // diverted is a flow that is not straight.
@@ -87,7 +96,21 @@ type diverted struct {
 const overdue = 50 * time.Millisecond
 
 func newHandover[P any](d Divider, tcp, datagrams *resequencer.Buffer[P]) *handover {
-	return &handover{divider: d, order: tcp, numbers: datagrams, flows: make(map[int]*diverted)}
+	return &handover{divider: d, order: tcp, numbers: datagrams, flows: make(map[int]*diverted), sheds: newShedding(d.Parts()),
+		stats: HandoverStats{SharePercent: 100}}
+}
+
+// shed has the divider keep the flows for which the reader has no time.
+func (h *handover) shed(q *standing, now time.Duration) {
+	was := h.sheds.parts
+	parts, news := h.sheds.read(q, now)
+	if !news || h.divider.Limit(parts) != nil { // closed: nothing is diverted any more
+		return
+	}
+	if parts < was {
+		h.stats.Shed++
+	}
+	h.stats.SharePercent = 100 * float64(parts) / float64(h.sheds.all)
 }
 
 // arrived takes note of a diverted packet, before the resequencer gets it. It returns the flow;

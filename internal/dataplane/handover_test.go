@@ -58,7 +58,9 @@ type twoSides struct {
 	arrivals           []int // still to come
 	loses              int   // this one of those diverted is lost; -1: none
 	spare              int   // so many more may be diverted; -1: all
+	sheds              int   // how often it may be shed or taken back
 	dead               bool  // there is no reader
+	shed               bool  // the reader has no time for the flow
 	next               uint32
 	diverted, returned uint64
 	socket             []int
@@ -83,11 +85,11 @@ func (s *twoSides) arrive() {
 	case n >= stray && !s.followsStrays:
 		s.kernel = append(s.kernel, n)
 		return
-	case s.dead || !held && (int32(uint32(n)-s.next) <= 0 || s.spare == 0):
+	case s.dead || !held && (int32(uint32(n)-s.next) <= 0 || s.spare == 0 || s.shed):
 		s.next = max(s.next, uint32(n)+1)
 		s.kernel = append(s.kernel, n)
 		return
-	case s.spare == 0:
+	case s.spare == 0 || s.shed:
 		s.kernel = append(s.kernel, n)
 		return
 	}
@@ -112,6 +114,8 @@ func (s *twoSides) Len() int                             { return s.numbers }
 func (s *twoSides) Find(*flowcell.FiveTuple) (int, bool) { return 0, true }
 func (s *twoSides) Next(int) uint32                      { s.meanwhile(); return s.next }
 func (s *twoSides) Diverted(int) uint64                  { s.meanwhile(); return s.diverted }
+func (s *twoSides) Parts() int                           { return 1 }
+func (s *twoSides) Limit(parts int) error                { s.shed = parts == 0; return nil }
 func (s *twoSides) Tracks(int) uint16                    { return 0 }
 func (s *twoSides) Returned(int) uint64                  { s.meanwhile(); return s.returned }
 
@@ -168,6 +172,7 @@ func (s *twoSides) expire(d time.Duration) {
 const (
 	passTime = 1 << iota // time may pass at any point
 	die                  // the reader may die at any point
+	shed                 // the flow may be shed at any point, and taken back
 )
 
 // run carries all arrivals, and lets choose decide in which order things happen.
@@ -183,6 +188,9 @@ func (s *twoSides) run(may int) {
 		}
 		if may&passTime != 0 && s.order.Stats().HeldPackets > 0 {
 			actions = append(actions, func() { s.expire(time.Second) })
+		}
+		if may&shed != 0 && s.sheds > 0 {
+			actions = append(actions, func() { s.sheds--; s.Limit(s.sheds % 2) })
 		}
 		if may&die != 0 && !s.dead {
 			actions = append(actions, func() {
@@ -201,7 +209,7 @@ func (s *twoSides) run(may int) {
 }
 
 func newTwoSides(c *choices, arrivals ...int) *twoSides {
-	s := &twoSides{choices: c, arrivals: slices.Clone(arrivals), loses: -1, spare: -1, next: 1, kernel: []int{0}, steps: 3,
+	s := &twoSides{choices: c, arrivals: slices.Clone(arrivals), loses: -1, spare: -1, sheds: 2, next: 1, kernel: []int{0}, steps: 3,
 		order: resequencer.New[int](resequencer.Config{Flows: 2, Discipline: resequencer.Sequence})}
 	s.handover = newHandover(s, s.order, nil)
 	return s
@@ -250,7 +258,7 @@ func TestHandover_allInterleavings(t *testing.T) {
 			switch {
 			case !slices.Equal(s.all(), whole):
 				return fmt.Errorf("%v arrive: the kernel has %v, lost are %v; choices %v", arrivals, s.kernel, s.lost, c.trail)
-			case !s.dead && (s.diverted != s.returned || len(s.handover.flows) > 0 || s.next != uint32(top)+1):
+			case !s.dead && (s.diverted != s.returned || len(s.handover.flows) > 0 || s.next != uint32(top)+1 && (may&shed == 0 || s.next > uint32(top)+1)):
 				return fmt.Errorf("%v arrive: at the end %d of %d are returned, next is %d; choices %v", arrivals, s.returned, s.diverted, s.next, c.trail)
 			case may == 0 && loses < 0 && s.handover.stats.Missed > 0:
 				return fmt.Errorf("%v arrive: %d are missed; choices %v", arrivals, s.handover.stats.Missed, c.trail)
@@ -274,6 +282,7 @@ func TestHandover_allInterleavings(t *testing.T) {
 			"the last lost":  check(0, 5, nil, arrivals),
 			"time, a loss":   check(passTime, arrivals[0], nil, arrivals),
 			"death and time": check(die|passTime, -1, nil, arrivals),
+			"shed":           check(shed, -1, nil, arrivals),
 		} {
 			if err != nil {
 				t.Errorf("%s: %v", name, err)

@@ -64,6 +64,7 @@ type Ingress[P any] struct {
 	reseq *resequencer.Buffer[P]
 	// datagrams is that of datagrams that are numbered; nil without handover.
 	datagrams *resequencer.Buffer[P]
+	queue     standing          // in the source
 	segments  []flowcell.Packet // of the batch, for the resequencer
 	packets   []P
 	marked    []arrivedMark
@@ -192,7 +193,11 @@ func (in *Ingress[P]) round() error {
 		n++
 	}
 	in.push(now)
-	in.release(now, n < len(in.bufs))
+	in.queue.read(n < len(in.bufs), now)
+	in.release(now, !in.queue.queue)
+	if in.handover != nil {
+		in.handover.shed(&in.queue, now)
+	}
 	in.lend() // for the next batch, while we have the lock
 	return err
 }
@@ -276,7 +281,9 @@ func (in *Ingress[P]) push(now time.Duration) {
 func (in *Ingress[P]) expire() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.release(in.clock.Now(), false)
+	if !in.queue.queue { // else the reader does, which reads again at once
+		in.release(in.clock.Now(), false)
+	}
 }
 
 // release delivers what is due and sets the timer for what is not. It delivers under
@@ -287,16 +294,17 @@ func (in *Ingress[P]) release(now time.Duration, drained bool) {
 		return
 	}
 	arrived := len(in.ready)
-	in.ready = in.reseq.Expire(now, in.ready)
+	holds := in.queue.holds(now)
+	in.ready = in.reseq.Expire(holds, in.ready)
 	if in.datagrams != nil {
-		in.ready = in.datagrams.Expire(now, in.ready)
+		in.ready = in.datagrams.Expire(holds, in.ready)
 	}
 	expired := len(in.ready) > arrived
 	in.deliver()
 	if in.handover != nil {
 		in.handover.settle(expired, drained, now)
 	}
-	if at, ok := in.nextDeadline(); ok {
+	if at, ok := in.nextDeadline(); ok && !in.queue.queue {
 		in.timer.Reset(at - now)
 	} else {
 		in.timer.Stop()

@@ -38,6 +38,8 @@ const (
 	orderEstablished = 64
 
 	orderBudget = 64 // packets in 16.8 ms
+
+	orderParts = 256
 )
 
 // FlowTable is the flows of an Order, in memory that is shared with its programs. Flows have
@@ -46,16 +48,17 @@ const (
 // Order.Close.
 type FlowTable struct {
 	flows []orderFlow
+	parts *ebpf.Variable
 	seed  uint64
 }
 
-func openFlowTable(m *ebpf.Map, seed uint64) (*FlowTable, error) {
+func openFlowTable(m *ebpf.Map, parts *ebpf.Variable, seed uint64) (*FlowTable, error) {
 	const n = orderBuckets * orderWays
 	mem, err := unix.Mmap(m.FD(), 0, n*int(unsafe.Sizeof(orderFlow{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
 		return nil, fmt.Errorf("share the table of flows: %w", err)
 	}
-	t := &FlowTable{flows: unsafe.Slice((*orderFlow)(unsafe.Pointer(&mem[0])), n), seed: seed}
+	t := &FlowTable{flows: unsafe.Slice((*orderFlow)(unsafe.Pointer(&mem[0])), n), parts: parts, seed: seed}
 	runtime.AddCleanup(t, func(mem []byte) { unix.Munmap(mem) }, mem)
 	return t, nil
 }
@@ -74,6 +77,13 @@ func (t *FlowTable) Find(flow *flowcell.FiveTuple) (number int, ok bool) {
 	}
 	return 0, false
 }
+
+// Parts returns into how many parts the flows are divided for Limit, by random.
+func (t *FlowTable) Parts() int { return orderParts }
+
+// Limit has only the flows of so many parts be diverted when they have a hole. The programs begin
+// with all. Of the other flows the kernel gets everything at once, in whatever order it comes.
+func (t *FlowTable) Limit(parts int) error { return t.parts.Set(uint32(parts)) }
 
 // Next returns the sequence number at which a flow goes on.
 func (t *FlowTable) Next(number int) uint32 { return t.flows[number].next.Load() }

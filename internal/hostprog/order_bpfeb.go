@@ -29,6 +29,7 @@ const (
 	orderVarHeartbeat        = "heartbeat"
 	orderVarListing          = "listing"
 	orderVarLongest          = "longest"
+	orderVarParts            = "parts"
 	orderVarPatience         = "patience"
 	orderVarSeed             = "seed"
 )
@@ -100,6 +101,7 @@ type orderVariableSpecs struct {
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
 	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Longest   *ebpf.VariableSpec `ebpf:"longest"`
+	Parts     *ebpf.VariableSpec `ebpf:"parts"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
 	Seed      *ebpf.VariableSpec `ebpf:"seed"`
 }
@@ -154,6 +156,7 @@ type orderVariables struct {
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	Listing   *ebpf.Variable `ebpf:"listing"`
 	Longest   *ebpf.Variable `ebpf:"longest"`
+	Parts     *ebpf.Variable `ebpf:"parts"`
 	Patience  *ebpf.Variable `ebpf:"patience"`
 	Seed      *ebpf.Variable `ebpf:"seed"`
 }

@@ -37,6 +37,7 @@ type OrderStats struct {
 	Long       uint64 `json:"long"`        // behind a hole, left to the kernel, of flows with super-segments that are too long for the reader
 	Strays     uint64 `json:"strays"`      // left to the kernel, because they were too far from their flow to be its sender's
 	OverBudget uint64 `json:"over_budget"` // behind a hole, left to the kernel, of flows without a socket, of which the reader has had enough
+	Shed       uint64 `json:"shed"`        // behind a hole, left to the kernel, because the reader had no time for them (FlowTable.Limit)
 	Datagrams  uint64 `json:"datagrams"`   // of OrderConfig.Datagrams; those of a super-packet count each
 }
 
@@ -123,6 +124,7 @@ func (o *Order) attach(cfg OrderConfig) error {
 		Hosts           *ebpf.Map      `ebpf:"listed_hosts"`
 		Counters        *ebpf.Map      `ebpf:"counters"`
 		Heartbeat       *ebpf.Variable `ebpf:"heartbeat"`
+		Parts           *ebpf.Variable `ebpf:"parts"`
 	}
 	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
@@ -136,7 +138,7 @@ func (o *Order) attach(cfg OrderConfig) error {
 	if err := o.own(link, objects.WeftSteer, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
-	if o.FlowTable, err = openFlowTable(objects.Flows, seed); err != nil {
+	if o.FlowTable, err = openFlowTable(objects.Flows, objects.Parts, seed); err != nil {
 		return err
 	}
 	if err := cfg.Datagrams.put(objects.Ports, objects.Hosts); err != nil {
@@ -173,7 +175,7 @@ func (o *Order) Close() error {
 func (o *Order) Stats() (st OrderStats, err error) {
 	err = o.use(func() error {
 		// The order of the enum in bpf/order.c.
-		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed, &st.Long, &st.Datagrams, &st.Strays, &st.OverBudget)
+		return kernel.SumCounters(o.counts, &st.Seen, &st.Straight, &st.Diverted, &st.Crowded, &st.PassedDead, &st.Missed, &st.Long, &st.Datagrams, &st.Strays, &st.OverBudget, &st.Shed)
 	})
 	return st, err
 }

@@ -185,6 +185,39 @@ func TestOrder_divertsBehindAHole(t *testing.T) {
 	}
 }
 
+// What the reader has no time for goes to the kernel at once, also of a flow that it has, and the
+// flow goes on behind it.
+func TestOrder_limit(t *testing.T) {
+	o := newOrderTest(t)
+	seg := func(seq uint32) []byte { return orderSegment{port: 5001, seq: seq, payload: 100}.bytes() }
+	flow := orderSegment{port: 5001}.tuple()
+	limit := func(parts int) {
+		t.Helper()
+		if err := o.order.Limit(parts); err != nil {
+			t.Fatal(err)
+		}
+	}
+	o.arrive(t, seg(1000))
+	n, _ := o.order.Find(flow)
+	part := n / orderWays % o.order.Parts()
+	limit(part)
+	if o.arrive(t, seg(1200)) || o.order.Next(n) != 1300 || o.stats(t).Shed != 1 {
+		t.Errorf("a part that is shed: next %d, %+v", o.order.Next(n), o.stats(t))
+	}
+	limit(part + 1)
+	if !o.arrive(t, seg(1400)) {
+		t.Error("a part that is not shed is not diverted")
+	}
+	limit(part)
+	if o.arrive(t, seg(1500)) || o.order.Diverted(n) != 1 || o.order.Next(n) != 1300 {
+		t.Errorf("shed while it is diverted: %d diverted, next %d", o.order.Diverted(n), o.order.Next(n))
+	}
+	o.order.Return(n, 1500, 1)
+	if o.arrive(t, seg(1600)) || o.order.Next(n) != 1700 || o.stats(t).Shed != 3 {
+		t.Errorf("returned: next %d, %+v", o.order.Next(n), o.stats(t))
+	}
+}
+
 // What the reader gets the kernel does not get, and the other way round. The kernel answers
 // a segment for which it has no socket, so answers show what it got.
 func TestOrder_readerAndKernelShare(t *testing.T) {

@@ -200,8 +200,13 @@ func checkDevice(name string) error {
 	return nil
 }
 
-// minRTTWindow is for how long TCP keeps its least round trip, in seconds.
-const minRTTWindow = "net.ipv4.tcp_min_rtt_wlen"
+const (
+	// minRTTWindow is for how long TCP keeps its least round trip, in seconds.
+	minRTTWindow = "net.ipv4.tcp_min_rtt_wlen"
+	// tsoRTT is the logarithm of the least round trip, in microseconds, up to which TCP makes
+	// its super-segments as long as it can; Linux 5.18.
+	tsoRTT = "net.ipv4.tcp_tso_rtt_log"
+)
 
 // confKey is a setting of a device. A dot in its name (eth0.100) is written as
 // a slash, as sysctl(8) has it.
@@ -222,7 +227,11 @@ func (p *Plan) filters(o Options) {
 		// five minutes: a handshake's, which met no queue. Paths that differ by some
 		// packets' queueing then look like losses. Where receivers restore the order, so do
 		// segments behind a loss that they have held. 0 means the latest round trip.
-		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: minRTTWindow, Value: "0"})
+		//
+		// Beyond half a millisecond TCP takes the least round trip for that of a distant host, to
+		// which it sends short super-segments. It is not that of a distant host here. 2^16
+		// microseconds are 66 ms.
+		p.Sysctls = append(p.Sysctls, kernel.Sysctl{Key: minRTTWindow, Value: "0"}, kernel.Sysctl{Key: tsoRTT, Value: "16", Optional: true})
 	}
 	if o.TUN == "" {
 		return

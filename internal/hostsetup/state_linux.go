@@ -100,14 +100,16 @@ func (f stateFile) read() (hostState, error) {
 // there.
 var savedKey = regexp.MustCompile(`^net\.(ipv4\.conf\.[^. ]{0,14}[^./ ]\.(rp_filter|accept_local|forwarding|ignore_routes_with_linkdown)|ipv6\.conf\.(all\.forwarding|[^. ]{0,14}[^./ ]\.(accept_ra|ignore_routes_with_linkdown)))$`)
 
-// maxMinRTTWindow is the kernel's bound, a day in seconds.
-const maxMinRTTWindow = 86400
+// tcpSettings are other settings that a set-up changes, with the kernel's bounds.
+var tcpSettings = map[string]int{minRTTWindow: 86400, tsoRTT: 255}
 
 func (v savedValue) check() error {
-	most := 2
-	if v.Key == minRTTWindow {
-		most = maxMinRTTWindow
-	} else if !savedKey.MatchString(v.Key) {
+	most, tcp := tcpSettings[v.Key]
+	switch {
+	case tcp:
+	case savedKey.MatchString(v.Key):
+		most = 2
+	default:
 		most = -1
 	}
 	if n, err := strconv.Atoi(v.Former); err != nil || n < 0 || n > most {

@@ -228,7 +228,10 @@ type Dataplane struct {
 		UnknownPeer uint64 `json:"unknown_peer"`
 		Forged      uint64 `json:"forged"`
 	} `json:"tunnel"`
-	Refused uint64 `json:"refused"`
+	Refused  uint64 `json:"refused"`
+	Handover struct {
+		SharePercent *float64 `json:"share_percent"`
+	} `json:"handover"`
 }
 
 // ParseHost reads a host's status.

@@ -48,7 +48,7 @@
 #define BUDGET 64
 
 /* The order of hostprog.OrderStats. */
-enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, DATAGRAMS, STRAYS, OVER_BUDGET, NUM_COUNTERS };
+enum { SEEN, STRAIGHT, DIVERTED, CROWDED, PASSED_DEAD, MISSED, LONG, DATAGRAMS, STRAYS, OVER_BUDGET, SHED, NUM_COUNTERS };
 
 #include "count.h"
 #include "heart.h"
@@ -128,6 +128,11 @@ struct {
 
 /* Chosen at random by the loader, so that nobody else can choose flows of one bucket. */
 volatile const __u64 seed = 0;
+
+/* Of PARTS parts of the flows, for how many the reader restores the order. It sets this by what it
+ * has time for. What comes behind a hole of the other flows goes to the kernel at once. */
+#define PARTS 256 /* hostprog.orderParts */
+volatile __u32 parts = PARTS;
 
 /* How long packets the reader has room for, bytes with the IP header. The loader sets it. */
 volatile const __u32 longest = 0xffff;
@@ -248,6 +253,12 @@ static __always_inline __u32 read6(struct __sk_buff *skb, struct key *k, __u32 *
 		return 0;
 	*size = sizeof(ip) + bpf_ntohs(ip.payload);
 	return IP + sizeof(ip);
+}
+
+/* shed reports whether the reader has no time for a flow. All flows of a bucket are in one part. */
+static __always_inline int shed(__u32 number)
+{
+	return (number / WAYS & (PARTS - 1)) >= parts;
 }
 
 /* The filter returns how many bytes of a packet the reader gets: none, or all. */
@@ -372,6 +383,8 @@ static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, 
 	if (f->diverted != returned(f)) {
 		if (unattended())
 			return leave(PASSED_DEAD);
+		if (shed(at))
+			return leave(SHED);
 		note_track(f, place, track);
 	} else {
 		ahead = (__s32)((place - f->next) << (32 - PLACE_BITS)) >> (32 - PLACE_BITS);
@@ -383,11 +396,11 @@ static __always_inline int datagram(struct __sk_buff *skb, const struct key *k, 
 			return leave(STRAIGHT);
 		}
 		f->far = 0;
-		if (ahead <= 0 || unattended()) {
+		if (ahead <= 0 || unattended() || shed(at)) {
 			if (ahead + (__s32)n > 0)
 				f->next += ahead + n;
 			note_track(f, place, track);
-			return leave(STRAIGHT);
+			return leave(ahead > 0 && !unattended() ? SHED : STRAIGHT);
 		}
 		note_track(f, place, track);
 	}
@@ -478,12 +491,14 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 	if (!held) {
 		int longs = f->straight & LONGS;
 
-		if (ahead <= 0 || t.flags & RST || longs || unattended()) {
+		int alone = t.flags & RST || unattended();
+
+		if (ahead <= 0 || alone || longs || shed(flow)) {
 			if ((__s32)(end - f->next) > 0 && !(t.flags & RST))
 				f->next = end;
 			if ((f->straight & ~LONGS) < ESTABLISHED)
 				f->straight++;
-			return leave(ahead <= 0 || !longs ? STRAIGHT : LONG);
+			return leave(ahead <= 0 || alone ? STRAIGHT : longs ? LONG : SHED);
 		}
 		if (!afford(f)) {
 			f->next = end;
@@ -492,6 +507,8 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 		f->about = seq >> 16;
 	} else if (unattended()) {
 		return leave(PASSED_DEAD);
+	} else if (shed(flow)) {
+		return leave(SHED);
 	} else if (size > longest) {
 		return leave(LONG);
 	} else if (!afford(f)) {

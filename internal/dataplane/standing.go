@@ -1,0 +1,31 @@
+package dataplane
+
+import "time"
+
+// standing is the queue that a reader has found in its source each time of late. It belongs to
+// the reader. The zero value is an empty queue.
+type standing struct {
+	queue bool
+	since time.Duration // if there is one: when it was seen first
+}
+
+// read takes note of a read. drained says that it found less than it had room for.
+func (s *standing) read(drained bool, now time.Duration) {
+	if drained {
+		s.queue = false
+	} else if !s.queue {
+		s.queue, s.since = true, now
+	}
+}
+
+// behind is how much later a hole ends while a queue stands, at most.
+const behind = 2 * time.Millisecond
+
+// holds returns the time by which holes end. What fills a hole may wait in the queue, so that a
+// slow reader must not take it for lost.
+func (s *standing) holds(now time.Duration) time.Duration {
+	if !s.queue {
+		return now
+	}
+	return max(s.since, now-behind)
+}
