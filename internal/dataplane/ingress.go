@@ -281,9 +281,7 @@ func (in *Ingress[P]) push(now time.Duration) {
 func (in *Ingress[P]) expire() {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	if !in.queue.queue { // else the reader does, which reads again at once
-		in.release(in.clock.Now(), false)
-	}
+	in.release(in.clock.Now(), false)
 }
 
 // release delivers what is due and sets the timer for what is not. It delivers under
@@ -304,8 +302,8 @@ func (in *Ingress[P]) release(now time.Duration, drained bool) {
 	if in.handover != nil {
 		in.handover.settle(expired, drained, now)
 	}
-	if at, ok := in.nextDeadline(); ok && !in.queue.queue {
-		in.timer.Reset(at - now)
+	if at, ok := in.nextDeadline(); ok {
+		in.timer.Reset(at - holds)
 	} else {
 		in.timer.Stop()
 	}

@@ -1,8 +1,12 @@
 package dataplane
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
+
+	"weft/link"
+	"weft/resequencer"
 )
 
 // reader is one that has time for so many packets of a load in a millisecond, a batch at a time,
@@ -80,5 +84,38 @@ func TestStanding_holds(t *testing.T) {
 	}
 	if s.read(true, at(31)); s.holds(at(31)) != at(31) {
 		t.Error("behind the queue they end late")
+	}
+}
+
+// A reader that has filled all its room does not know whether more waits. What is behind a hole
+// comes out all the same, and no earlier than a moment later.
+func TestGateway_roomFilledExactly(t *testing.T) {
+	clock := new(handClock)
+	programs, below := &script{recorder: recorder{max: link.MaxSuperLen}}, &script{header: link.VnetHeader{Flags: link.VnetDataValid}}
+	const hold = 5 * time.Millisecond
+	g, err := NewGateway(GatewayConfig{Address: addrB, Topology: fatTree, Programs: programs, Fabric: below, Policy: "drb", Seed: 1,
+		Resequencer: resequencer.Config{Discipline: resequencer.Sequence, Hold: hold, MinHold: hold}, Clock: clock})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	for i := range superBatch { // in order but for the last, each flow's own
+		b := dataPacket(uint16(1+min(i, superBatch-2)), 1000)
+		if i == superBatch-1 {
+			binary.BigEndian.PutUint32(b[24:], binary.BigEndian.Uint32(b[24:])+2000)
+		}
+		below.packets = append(below.packets, fixed(b))
+	}
+	if err := g.ReadFabric(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(programs.written); n != superBatch-1 {
+		t.Fatalf("%d packets delivered", n)
+	}
+	if clock.Run(hold); len(programs.written) != superBatch-1 {
+		t.Error("the hole ended though what fills it may wait in the source")
+	}
+	if clock.Run(behind); len(programs.written) != superBatch {
+		t.Errorf("%d packets delivered when the time was up", len(programs.written))
 	}
 }

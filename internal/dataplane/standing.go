@@ -18,8 +18,9 @@ func (s *standing) read(drained bool, now time.Duration) {
 	}
 }
 
-// behind is how much later a hole ends while a queue stands, at most.
-const behind = 2 * time.Millisecond
+// behind is how much later a hole ends while a queue stands, at most. A reader that has filled all
+// its room, and then finds no more, seems to have a queue until it reads again.
+const behind = time.Millisecond
 
 // holds returns the time by which holes end. What fills a hole may wait in the queue, so that a
 // slow reader must not take it for lost.
