@@ -49,7 +49,11 @@ type Trial struct {
 	Mutant     string `json:"mutant"`
 	// Caught says that the experiment tells the mutant from the paper's: the mutant
 	// neither agrees nor is in order, and fails a row that the experiment itself passes.
-	Caught  bool    `json:"caught"`
+	Caught bool `json:"caught"`
+	// Passes says that the mutant agrees or is in order, or might be with more seeds: the
+	// experiment's verdict is no evidence. Where it is neither caught nor passes, the
+	// experiment itself disagrees in this form, and so says nothing about the mutant.
+	Passes  bool    `json:"passes"`
 	Quick   bool    `json:"quick"`
 	Seed    uint64  `json:"seed"`
 	Seeds   int     `json:"seeds"`
@@ -102,6 +106,7 @@ func trialOf(itself, mutant *Report, name string, o Options) Trial {
 			}
 		}
 	}
-	t.Caught = t.Told > 0 && mutant.Verdict == Disagrees
+	t.Passes = mutant.Verdict != Disagrees
+	t.Caught = t.Told > 0 && !t.Passes
 	return t
 }

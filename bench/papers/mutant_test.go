@@ -25,27 +25,28 @@ func TestTryMutants(t *testing.T) {
 		rows   func(o Options) []Row
 		caught bool
 		told   []string
+		passes bool
 	}{
-		{"a value tells it", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10)} }, true, []string{"a, b"}},
-		{"too wide a tolerance", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 50)} }, false, nil},
-		{"an order tells it", func(o Options) []Row { return []Row{Order("a", goodput(o), 850)} }, true, []string{"a, order"}},
-		{"an order that has nothing to do with it", func(Options) []Row { return []Row{Order("a", 2, 1)} }, false, nil},
-		{"a value is lost and the order stays", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10), Order("c", 2, 1)} }, false, []string{"a, b"}},
-		{"a bound tells it, and nothing passes", func(o Options) []Row { return []Row{AtLeast("a", "b", 850, goodput(o), 0)} }, true, []string{"a, b"}},
-		{"fails as the experiment itself does", func(Options) []Row { return []Row{Within("a", "b", 1, 2, 1)} }, false, nil},
-		{"what the paper has not tells nothing", func(o Options) []Row { return []Row{Info("a", "b", goodput(o)), Within("c", "d", 1, 2, 1)} }, false, nil},
+		{"a value tells it", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10)} }, true, []string{"a, b"}, false},
+		{"too wide a tolerance", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 50)} }, false, nil, true},
+		{"an order tells it", func(o Options) []Row { return []Row{Order("a", goodput(o), 850)} }, true, []string{"a, order"}, false},
+		{"an order that has nothing to do with it", func(Options) []Row { return []Row{Order("a", 2, 1)} }, false, nil, true},
+		{"a value is lost and the order stays", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10), Order("c", 2, 1)} }, false, []string{"a, b"}, true},
+		{"a bound tells it, and nothing passes", func(o Options) []Row { return []Row{AtLeast("a", "b", 850, goodput(o), 0)} }, true, []string{"a, b"}, false},
+		{"fails as the experiment itself does", func(Options) []Row { return []Row{Within("a", "b", 1, 2, 1)} }, false, nil, false},
+		{"what the paper has not tells nothing", func(o Options) []Row { return []Row{Info("a", "b", goodput(o)), Within("c", "d", 1, 2, 1)} }, false, nil, false},
 		{"many rows, of which few are named", func(o Options) (rows []Row) {
 			for _, label := range strings.Fields("a b c d e") {
 				rows = append(rows, Within(label, "m", 900, goodput(o), 1))
 			}
 			return rows
-		}, true, []string{"a, m", "b, m", "c, m"}},
+		}, true, []string{"a, m", "b, m", "c, m"}, false},
 	} {
 		trials, err := TryMutants(t.Context(), mutable(c.rows, null), Options{Seed: 7})
 		if err != nil || len(trials) != 1 {
 			t.Fatalf("%s: %v, %v", c.name, trials, err)
 		}
-		if got := trials[0]; got.Caught != c.caught || !slices.Equal(got.By, append([]string{}, c.told...)) || got.Mutant != null.Name || got.Seeds != 1 || got.Seed != 7 {
+		if got := trials[0]; got.Caught != c.caught || got.Passes != c.passes || !slices.Equal(got.By, append([]string{}, c.told...)) || got.Mutant != null.Name || got.Seeds != 1 || got.Seed != 7 {
 			t.Errorf("%s: %+v, want caught %v by %v", c.name, got, c.caught, c.told)
 		}
 	}
