@@ -132,20 +132,27 @@ func (r *Results) verdict(e papers.Experiment) string {
 	return s
 }
 
+// caught is how many of those mutants are caught of which the experiment tells anything.
 func (r *Results) caught(e papers.Experiment) string {
-	trials, caught, form := r.Tried(e.Name), 0, ""
+	trials, caught, told, form := r.Tried(e.Name), 0, 0, ""
 	for _, t := range trials {
 		if t.Caught {
 			caught++
+		}
+		if t.Caught || t.Passes {
+			told++
 		}
 		if t.Quick {
 			form = " (quick)"
 		}
 	}
-	if len(trials) == 0 {
+	switch {
+	case len(trials) == 0:
 		return "not tried"
+	case told == 0:
+		return "says nothing" + form
 	}
-	return fmt.Sprintf("%d of %d%s", caught, len(trials), form)
+	return fmt.Sprintf("%d of %d%s", caught, told, form)
 }
 
 // where says which commit ran with which seeds, and for how long.
