@@ -34,7 +34,7 @@ func (r Row) span(seeds int) string {
 	case seeds == 0:
 		return ""
 	case r.statement():
-		return fmt.Sprintf("%d of %d", r.held, seeds)
+		return fmt.Sprintf("%d of %d", r.Held, seeds)
 	}
 	return number(*r.Low) + " to " + number(*r.High)
 }
@@ -59,16 +59,12 @@ func (r Row) mark() string {
 	return "no"
 }
 
-// String is the parameter in a line; one that was chosen has a star.
+// String is the parameter in a line.
 func (p Parameter) String() string {
-	star, why := "", ""
-	if p.Chosen {
-		star = " *"
+	if p.Why == "" {
+		return p.Name + ": " + p.Value
 	}
-	if p.Why != "" {
-		why = " (" + p.Why + ")"
-	}
-	return fmt.Sprintf("%s%s: %s%s", p.Name, star, p.Value, why)
+	return fmt.Sprintf("%s: %s (%s)", p.Name, p.Value, p.Why)
 }
 
 // notes are those of a table's rows, each once.

@@ -6,7 +6,11 @@
 // and why, its rows with tolerances fixed beforehand, and a verdict that follows from the
 // rows. Runs are independent of each other, so running several at once changes only the
 // time. With several seeds a row is the median of all, judged by the rule that it
-// carries. A statement holds if it holds with more than half of the seeds.
+// carries. A statement holds if it holds with more than half of the seeds, and is decided
+// if it does so by more than chance.
+//
+// See Judge for the rules of verdicts, Tie and the like for tolerances, and Mutant for
+// whether a verdict says anything.
 package papers
 
 import "context"
@@ -16,18 +20,21 @@ type Experiment struct {
 	Name   string // as in weft sim list: drb-f6-fattree
 	Source string // DRB §5.1, Fig. 6
 	Title  string // what it shows, in one line
-	// Setting is what the paper states and what we had to choose. It is the same in all
+	// Setting is what the paper states and what we had to infer. It is the same in all
 	// rows of one paper, unless the paper's changes.
 	Setting []Parameter
+	// Mutants must not pass.
+	Mutants []Mutant
 	Run     func(ctx context.Context, o Options) (*Outcome, error)
 }
 
-// Parameter is one parameter of a setting.
+// Parameter is one parameter of a setting. Where we run another value than the stated
+// one, there are two of the name: the stated one, and ours, which is Chosen.
 type Parameter struct {
 	Name   string `json:"name"`
 	Value  string `json:"value"`
-	Chosen bool   `json:"chosen"` // by us, since the paper does not state it
-	Why    string `json:"why,omitempty"`
+	Chosen bool   `json:"-"`             // inferred by us, not stated by the paper
+	Why    string `json:"why,omitempty"` // the evidence
 }
 
 // Options are the options of a run.
@@ -36,6 +43,8 @@ type Options struct {
 	Seed  uint64
 	Seeds int // number of seeds that Run takes, from Seed on; 0 means 1. An experiment looks at Seed alone
 	Jobs  int // runs at once
+	// Mutant replaces a policy or a mechanism; nil: nothing. See As and Sweep.
+	Mutant *Mutant
 	// Progress is called with the number of finished runs, by one caller at a time; it
 	// may be nil. An experiment with several sweeps begins at 0 with each.
 	Progress func(done, total int)
@@ -60,7 +69,8 @@ type Outcome struct {
 type Row struct {
 	Label  string   `json:"label"`  // DRB
 	Metric string   `json:"metric"` // goodput, Mbit/s per host
-	Paper  *float64 `json:"paper"`  // nil: the paper does not state it
+	Kind   Kind     `json:"kind"`
+	Paper  *float64 `json:"paper"` // nil: the paper does not state it
 	Ours   float64  `json:"ours"`
 	// Low and High are the least and the greatest value of several seeds, of which Ours
 	// is the median; nil with one seed.
@@ -72,21 +82,14 @@ type Row struct {
 	OK               bool    `json:"ok"`
 	Note             string  `json:"note,omitempty"`
 
+	// Held is with how many of so many Seeds a statement holds.
+	Held  int `json:"held,omitempty"`
+	Seeds int `json:"seeds,omitempty"`
+
 	// rule says whether Ours is OK. A row without a rule is a statement, about its figure
 	// or another one. It holds if it holds with most seeds.
 	rule func(ours float64) bool
-	held int // number of seeds with which it is OK
 }
-
-// Verdict sums up an experiment.
-type Verdict string
-
-// The verdicts.
-const (
-	Agrees      Verdict = "agrees within its tolerance"
-	AgreesOrder Verdict = "agrees in sign and order"
-	Disagrees   Verdict = "disagrees"
-)
 
 // Chart is a paper's figure redrawn.
 type Chart struct {

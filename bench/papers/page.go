@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"html/template"
 	"io"
+	"slices"
 )
 
 // Page is an HTML page of reports that needs no other file.
@@ -31,15 +32,19 @@ func (p Page) Write(w io.Writer) error {
 	v := pageView{Page: p, Style: template.CSS(pageStyle)}
 	for _, r := range p.Reports {
 		v.Sections = append(v.Sections, newSection(r))
+		v.Total.Within += r.Score.Within
+		v.Total.Of += r.Score.Of
 	}
-	for _, verdict := range []Verdict{Agrees, AgreesOrder, Disagrees} {
+	for _, verdict := range []Verdict{Agrees, AgreesOrder, Undecided, Disagrees} {
 		n := 0
 		for _, r := range p.Reports {
 			if r.Verdict == verdict {
 				n++
 			}
 		}
-		v.Counts = append(v.Counts, count{n, verdict, verdictClass[verdict]})
+		if n > 0 || verdict != Undecided {
+			v.Counts = append(v.Counts, count{n, verdict, verdictClass[verdict]})
+		}
 	}
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, v); err != nil {
@@ -53,6 +58,7 @@ type pageView struct {
 	Page
 	Style    template.CSS
 	Counts   []count
+	Total    Score
 	Sections []section
 }
 
@@ -63,38 +69,51 @@ type count struct {
 }
 
 // verdictClass names the colours of verdicts.
-var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Disagrees: "bad"}
+var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Undecided: "fair", Disagrees: "bad"}
 
 // section is a report's.
 type section struct {
 	*Report
-	Which     string // seeds
-	Class     string // of the verdict
-	OK, Of    int    // rows that agree, of those with something to agree with
-	CPU, Rate string
-	Table     []tableRow
-	Notes     []string
-	Pictures  []picture
+	Which      string // seeds
+	Class      string // of the verdict
+	CPU, Rate  string
+	NoEvidence string
+	Setting    []settingRow
+	Table      []tableRow
+	Notes      []string
+	Pictures   []picture
+}
+
+// settingRow is a parameter: stated, inferred, or both where we run another value than the
+// stated one.
+type settingRow struct{ Name, Stated, Inferred, Why string }
+
+func settingRows(stated, inferred []Parameter) (rows []settingRow) {
+	for _, p := range stated {
+		rows = append(rows, settingRow{Name: p.Name, Stated: p.Value})
+	}
+	for _, p := range inferred {
+		i := slices.IndexFunc(rows, func(r settingRow) bool { return r.Name == p.Name && r.Inferred == "" })
+		if i < 0 {
+			i, rows = len(rows), append(rows, settingRow{Name: p.Name})
+		}
+		rows[i].Inferred, rows[i].Why = p.Value, p.Why
+	}
+	return rows
 }
 
 type tableRow struct{ Label, Metric, Paper, Ours, Range, Tolerance, Mark, Note string }
 
 func newSection(r *Report) section {
-	s := section{Report: r, Which: r.seeds(), Class: verdictClass[r.Verdict], CPU: fmt.Sprintf("%.1f", r.CPUS), Rate: "-"}
+	s := section{Report: r, Which: r.seeds(), Class: verdictClass[r.Verdict], CPU: fmt.Sprintf("%.1f", r.CPUS), Rate: "-",
+		NoEvidence: r.noEvidence(), Setting: settingRows(r.Stated, r.Inferred)}
 	if r.PacketHops > 0 && r.CPUS > 0 {
 		s.Rate = fmt.Sprintf("%.1f", r.PacketHopsPerCPUS/1e6)
 	}
 	n := notesOf(r.Rows)
 	s.Notes = n
 	for _, row := range r.Rows {
-		mark := row.mark()
-		if mark != "-" {
-			s.Of++
-		}
-		if mark == "yes" {
-			s.OK++
-		}
-		s.Table = append(s.Table, tableRow{row.Label, row.Metric, row.paper(), row.ours(), row.span(r.Seeds), row.tolerance(), mark, n.mark(row)})
+		s.Table = append(s.Table, tableRow{row.Label, row.Metric, row.paper(), row.ours(), row.span(r.Seeds), row.tolerance(), row.mark(), n.mark(row)})
 	}
 	for _, c := range r.Charts {
 		s.Pictures = append(s.Pictures, c.draw())

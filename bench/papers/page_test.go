@@ -37,11 +37,11 @@ func TestPage_hasAllAndNeedsNothing(t *testing.T) {
 	first, second := run(t, fake(), Options{Seed: 1}), run(t, of(Within("only", "Gbit/s", 1, 1, 1)), Options{})
 	html, words := page(t, Page{Reports: []*Report{first, second}, Facts: []Parameter{{Name: "Machine", Value: "two cores"}}, Command: "weft sim report --seed 1"})
 	for _, s := range []string{
-		"2 experiments: 1 agrees within its tolerance, 1 agrees in sign and order, 0 disagrees", "two cores", "weft sim report --seed 1",
+		"2 experiments: 1 agrees within its tolerance, 0 agrees in sign and order, 1 is not decided by so few seeds, 0 disagrees; 2 of 3 published values within tolerance", "two cores", "weft sim report --seed 1",
 		"drb-f0", "DRB §5.0, Fig. 0", "What a < b & c shows", "the fabric is not there",
 		"DRB > RB > RRB", "holds", "does not", "goodput, Mbit/s per host", "905", "10 %", "[1]", "the paper's is a bound",
-		"window", "64 KB", "chosen: 256 KB contradicts the paper's round trip", "links", "paper",
-		"goodput of hosts", "CDF, over Mbit/s", "The dark mark", "only", "3 of 5", "1 of 1",
+		"window", "64 KB", "stated by the paper", "inferred by us", "256 KB contradicts the paper's round trip", "links", "paper",
+		"goodput of hosts", "CDF, over Mbit/s", "The dark mark", "only", "1 of 2", "1 of 1",
 	} {
 		if !strings.Contains(words, s) {
 			t.Errorf("no %q on the page", s)

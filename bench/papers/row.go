@@ -1,14 +1,16 @@
 package papers
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"slices"
 )
 
 // The metrics of rows that are statements: Paper is 1, Ours 1 if it holds, else 0.
 const (
-	metricOrder = "order"
-	metricClaim = "claim"
+	metricOrder = string(KindOrder)
+	metricClaim = string(KindClaim)
 )
 
 // noClaim is the Note of a row for which the paper has no figure.
@@ -16,7 +18,7 @@ const noClaim = "the paper states no figure"
 
 // Within is OK if ours is within a tolerance of the paper's.
 func Within(label, metric string, paper, ours, tolerancePercent float64) Row {
-	return Row{Label: label, Metric: metric, Paper: &paper, TolerancePercent: tolerancePercent}.judged(ours, func(ours float64) bool {
+	return Row{Label: label, Metric: metric, Kind: KindValue, Paper: &paper, TolerancePercent: tolerancePercent}.judged(ours, func(ours float64) bool {
 		return math.Abs(ours-paper) <= math.Abs(paper)*tolerancePercent/100
 	})
 }
@@ -35,7 +37,7 @@ func Ratio(label, metric string, paper, ours, by, tolerancePercent float64) Row 
 // AtMost is OK if ours does not exceed the paper's bound by more than the tolerance.
 func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
 	r := Row{
-		Label: label, Metric: metric, Paper: &bound, TolerancePercent: tolerancePercent,
+		Label: label, Metric: metric, Kind: KindBound, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at most that",
 	}
 	return r.judged(ours, func(ours float64) bool { return ours <= bound+math.Abs(bound)*tolerancePercent/100 })
@@ -44,7 +46,7 @@ func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
 // AtLeast is OK if ours is not below the paper's bound by more than the tolerance.
 func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
 	r := Row{
-		Label: label, Metric: metric, Paper: &bound, TolerancePercent: tolerancePercent,
+		Label: label, Metric: metric, Kind: KindBound, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at least that",
 	}
 	return r.judged(ours, func(ours float64) bool { return ours >= bound-math.Abs(bound)*tolerancePercent/100 })
@@ -56,7 +58,7 @@ func Between(label, metric string, low, high, ours, tolerancePercent float64) Ro
 	low, high = min(low, high), max(low, high)
 	middle := (low + high) / 2
 	r := Row{
-		Label: label, Metric: metric, Paper: &middle, TolerancePercent: tolerancePercent,
+		Label: label, Metric: metric, Kind: KindValue, Paper: &middle, TolerancePercent: tolerancePercent,
 		Note: fmt.Sprintf("the paper: from %s to %s; OK is within", number(low), number(high)),
 	}
 	return r.judged(ours, func(ours float64) bool {
@@ -64,74 +66,87 @@ func Between(label, metric string, low, high, ours, tolerancePercent float64) Ro
 	})
 }
 
-// Order is OK if every value is above the next. Its label names them: "goodput: DRB > RB
-// > RRB".
+// Order is OK if every value is above the next by more than a Tie. Its label names them:
+// "goodput: DRB > RB > RRB".
 func Order(label string, descending ...float64) Row {
 	ok := true
 	for i := 1; i < len(descending); i++ {
-		ok = ok && descending[i-1] > descending[i]
+		ok = ok && Above(descending[i-1], descending[i])
 	}
-	return statement(label, metricOrder, ok)
+	return statement(label, KindOrder, ok)
 }
 
-// Sign is a statement about an order or a direction that Order cannot express.
-// Like Order's rows it counts for "agrees in sign and order".
-func Sign(label string, holds bool) Row { return statement(label, metricOrder, holds) }
+// Above reports whether a is above b by more than a Tie.
+func Above(a, b float64) bool { return a-b > Tie/100.*max(math.Abs(a), math.Abs(b)) }
+
+// OrderAs is OK if ours are in the order of the paper's: of every two that are no tie in
+// the paper, the one that is above is above in ours. What ties in the paper may come in
+// any order. Where all of the paper's are tied there is no order to check, and the row is
+// a Claim that ours are tied, too.
+func OrderAs(what string, names []string, paper, ours []float64) Row {
+	ok, tied, pairs := true, true, 0
+	for i := range paper {
+		for j := range paper {
+			if Above(paper[i], paper[j]) {
+				pairs++
+				ok = ok && Above(ours[i], ours[j])
+			}
+			tied = tied && !Above(ours[i], ours[j])
+		}
+	}
+	label := what + ": " + descending(names, paper)
+	if pairs == 0 {
+		return statement(label, KindClaim, tied)
+	}
+	return statement(label, KindOrder, ok)
+}
+
+// descending writes names in the order of figures, those that are tied with the one
+// before with an equals sign.
+func descending(names []string, figures []float64) string {
+	order := make([]int, len(names))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(figures[b], figures[a]) })
+	s := names[order[0]]
+	for n, i := range order[1:] {
+		sign := " = "
+		if Above(figures[order[n]], figures[i]) {
+			sign = " > "
+		}
+		s += sign + names[i]
+	}
+	return s
+}
+
+// Sign is a statement of the paper's about an order or a direction that Order cannot
+// express. Like Order's rows it counts for "agrees in sign and order".
+func Sign(label string, holds bool) Row { return statement(label, KindOrder, holds) }
 
 // Claim is another statement of the paper that holds or not.
-func Claim(label string, holds bool) Row { return statement(label, metricClaim, holds) }
+func Claim(label string, holds bool) Row { return statement(label, KindClaim, holds) }
 
-func statement(label, metric string, holds bool) Row {
+func statement(label string, kind Kind, holds bool) Row {
 	paper := 1.0
-	r := Row{Label: label, Metric: metric, Paper: &paper, OK: holds}
+	r := Row{Label: label, Metric: string(kind), Kind: kind, Paper: &paper, OK: holds, Seeds: 1}
 	if holds {
-		r.Ours = 1
+		r.Ours, r.Held = 1, 1
 	}
 	return r
 }
 
-// InOrder is a figure of the paper of which only an order is checked: it is OK if the
-// order holds, whatever our figure is.
-func InOrder(label, metric string, paper, ours float64, holds bool) Row {
-	return Row{Label: label, Metric: metric, Paper: &paper, Ours: ours, OK: holds, Note: "OK is the paper's order"}
+// Own makes a row one of our own: the number, or the statement, is not the paper's. It can
+// keep an experiment from agreeing, and neither makes it agree nor scores.
+func (r Row) Own() Row {
+	r.Kind = KindOwn
+	return r
 }
 
 // Info is a figure of ours for which the paper has none. It is always OK, and no verdict
 // depends on it.
 func Info(label, metric string, ours float64) Row {
-	return Row{Label: label, Metric: metric, Ours: ours, OK: true, Note: noClaim}
-}
-
-// Judge is the verdict of rows. They agree if all are OK. They agree in sign and order if
-// all statements of Order and Sign hold, and there is at least one. Otherwise they
-// disagree.
-func Judge(rows []Row) Verdict {
-	all, order, orders := true, true, 0
-	for _, r := range rows {
-		all = all && r.OK
-		if r.Metric == metricOrder {
-			orders++
-			order = order && r.OK
-		}
-	}
-	switch {
-	case all:
-		return Agrees
-	case order && orders > 0:
-		return AgreesOrder
-	}
-	return Disagrees
-}
-
-// Explained judges as Judge does, and adds a reason if not all rows are OK. It is for
-// Outcome.Judge.
-func Explained(reason string) func([]Row) (Verdict, string) {
-	return func(rows []Row) (Verdict, string) {
-		if v := Judge(rows); v != Agrees {
-			return v, reason
-		}
-		return Agrees, ""
-	}
+	return Row{Label: label, Metric: metric, Kind: KindInfo, Ours: ours, OK: true, Note: noClaim}
 }
 
 // Change is the difference of a value from another, in percent.

@@ -23,10 +23,16 @@ type Report struct {
 	PacketHopsPerCPUS float64 `json:"packet_hops_per_cpu_s"`
 	RSSMB             float64 `json:"rss_mb"` // the most memory that was resident, in 10^6 bytes
 
-	Verdict    Verdict     `json:"verdict"`
-	Because    string      `json:"because"`
-	Rows       []Row       `json:"rows"`
-	Parameters []Parameter `json:"parameters"`
+	Verdict Verdict `json:"verdict"`
+	Score   Score   `json:"score"`
+	Because string  `json:"because"`
+	// Passing are mutants that are known to pass, too: then the verdict is no evidence.
+	// Run does not know them.
+	Passing  []string    `json:"passing_mutants,omitempty"`
+	Rows     []Row       `json:"rows"`
+	Stated   []Parameter `json:"stated"`   // by the paper
+	Inferred []Parameter `json:"inferred"` // by us, each with the evidence
+	OfRun    []Parameter `json:"of_run"`   // what was made of them here, and counted
 
 	Charts []Chart `json:"-"`
 	// PeakOfProcess says that RSSMB includes the time before this run, since the system
@@ -51,14 +57,28 @@ func Run(ctx context.Context, e Experiment, o Options) (*Report, error) {
 	r := &Report{
 		Experiment: e.Name, Source: e.Source, Title: e.Title, Seed: o.Seed, Quick: o.Quick,
 		PacketHops: out.PacketHops,
-		Verdict:    verdict, Because: because, Rows: out.Rows, Charts: out.Charts,
-		Parameters: slices.Concat(e.Setting, out.Settings),
+		Verdict:    verdict, Score: ScoreOf(out.Rows), Because: because, Rows: out.Rows, Charts: out.Charts,
+		OfRun: append([]Parameter{}, out.Settings...),
 	}
+	r.Stated, r.Inferred = Apart(e.Setting)
 	if o.Seeds > 1 {
 		r.Seeds = o.Seeds
 	}
 	m.into(r)
 	return r, nil
+}
+
+// Apart keeps what the paper states and what was inferred apart.
+func Apart(setting []Parameter) (stated, inferred []Parameter) {
+	stated, inferred = []Parameter{}, []Parameter{}
+	for _, p := range setting {
+		if p.Chosen {
+			inferred = append(inferred, p)
+		} else {
+			stated = append(stated, p)
+		}
+	}
+	return stated, inferred
 }
 
 // check finds what a careless experiment has left out.

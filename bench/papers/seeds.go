@@ -103,10 +103,11 @@ func median(same []Row) Row {
 	}
 	low, high := slices.Min(ours), slices.Max(ours)
 	r := same[0]
-	r.Ours, r.Low, r.High, r.held = stats.Median(ours), &low, &high, held
+	r.Ours, r.Low, r.High = stats.Median(ours), &low, &high
 	if r.rule != nil {
 		r.OK = r.rule(r.Ours)
-	} else {
+	} else if r.Kind != KindInfo {
+		r.Held, r.Seeds = held, len(same)
 		r.OK = 2*held > len(same)
 	}
 	return r

@@ -25,7 +25,6 @@ func figures(row func(ours float64) Row, ours ...float64) Experiment {
 func TestSeeds_median(t *testing.T) {
 	within := func(ours float64) Row { return Within("a", "b", 100, ours, 10) }
 	holds := func(ours float64) Row { return Claim("a", ours == 1) }
-	ordered := func(ours float64) Row { return InOrder("a", "b", 100, ours, ours > 50) }
 	for _, c := range []struct {
 		name            string
 		row             func(float64) Row
@@ -44,8 +43,6 @@ func TestSeeds_median(t *testing.T) {
 		{"a statement with most", holds, []float64{0, 1, 1}, 1, 0, 1, true},
 		{"a statement with few", holds, []float64{1, 0, 0}, 0, 0, 1, false},
 		{"a statement with half is none", holds, []float64{1, 1, 0, 0}, .5, 0, 1, false},
-		{"a figure whose order holds with most", ordered, []float64{60, 20, 70}, 60, 20, 70, true},
-		{"a figure whose order holds with half", ordered, []float64{60, 20}, 40, 20, 60, false},
 		{"no claim", func(x float64) Row { return Info("a", "b", x) }, []float64{3, 1}, 2, 1, 3, true},
 	} {
 		e := figures(c.row, c.of...)
@@ -174,8 +171,8 @@ func TestSeeds_settingsAndCharts(t *testing.T) {
 	}
 	r := run(t, e, Options{Seed: 7, Seeds: 2})
 	want := []Parameter{{Name: "window", Value: "64 KB"}, {Name: "fabric", Value: "k=4"}, {Name: "links down, seed 7", Value: "70"}, {Name: "links down, seed 8", Value: "80"}}
-	if !slices.Equal(r.Parameters, want) {
-		t.Errorf("%v, want %v", r.Parameters, want)
+	if !slices.Equal(slices.Concat(r.Stated, r.Inferred, r.OfRun), want) {
+		t.Errorf("%v and %v, want %v", r.Stated, r.OfRun, want)
 	}
 	if len(r.Charts) != 1 || r.Charts[0].Title != "seed 7" {
 		t.Errorf("charts: %+v", r.Charts)

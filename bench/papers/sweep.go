@@ -12,11 +12,11 @@ import (
 // configs, whatever Jobs is. See Each for errors.
 //
 // Runs share nothing: each Config has a Workload of its own, and functions that write
-// only to memory of their own run.
+// only to memory of their own run. A mutant runs in place of each: see Options.Mutant.
 func Sweep(ctx context.Context, o Options, configs []sim.Config) ([]*sim.Result, error) {
 	results := make([]*sim.Result, len(configs))
 	err := Each(ctx, o, len(configs), func(i int) (err error) {
-		results[i], err = sim.Run(configs[i])
+		results[i], err = sim.Run(o.mutated(configs[i]))
 		return err
 	})
 	if err != nil {

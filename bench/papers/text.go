@@ -39,18 +39,34 @@ func (r *Report) WriteText(w io.Writer) error {
 		fmt.Fprintf(&b, "[%d] %s\n", i+1, n)
 	}
 
-	fmt.Fprintf(&b, "\nVerdict: %s.\n", r.Verdict)
+	fmt.Fprintf(&b, "\nVerdict: %s; %s within tolerance.\n", r.Verdict, r.Score)
 	if r.Because != "" {
 		fmt.Fprintf(&b, "Because: %s\n", r.Because)
 	}
-	if len(r.Parameters) > 0 {
-		b.WriteString("\nSetting (* chosen by us):\n")
+	if len(r.Passing) > 0 {
+		fmt.Fprintf(&b, "%s\n", r.noEvidence())
 	}
-	for _, p := range r.Parameters {
-		fmt.Fprintf(&b, "  %s\n", p)
+	for _, part := range []struct {
+		title string
+		list  []Parameter
+	}{{"Stated by the paper", r.Stated}, {"Inferred by us, and why", r.Inferred}, {"Of this run", r.OfRun}} {
+		if len(part.list) > 0 {
+			fmt.Fprintf(&b, "\n%s:\n", part.title)
+		}
+		for _, p := range part.list {
+			fmt.Fprintf(&b, "  %s\n", p)
+		}
 	}
 	_, err := w.Write(trimLines(b.Bytes()))
 	return err
+}
+
+// noEvidence says which mutants pass.
+func (r *Report) noEvidence() string {
+	if len(r.Passing) == 0 {
+		return ""
+	}
+	return "Not evidence: it passes as well where " + strings.Join(r.Passing, "; and where ") + "."
 }
 
 // seeds says which, and what several mean for figures and statements.

@@ -64,6 +64,7 @@ var printed = map[string][]any{
 	"plan.go":                       {fabric.NodePlan{}},
 	"plangraph.go":                  {[]graphPlan{}},
 	"sim.go":                        {[]listedExperiment{}, []papers.Report{}},
+	"simmutants.go":                 {[]papers.Trial{}},
 	"version.go":                    {version{}},
 }
 

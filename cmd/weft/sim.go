@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/bench/papers"
+	"weft/bench/papers/results"
 )
 
 func newSimCmd() *cobra.Command {
@@ -25,7 +26,7 @@ func newSimCmd() *cobra.Command {
 the code that chooses paths, cuts flows and restores order at real hosts, and
 prints the papers' figures beside what came out.`,
 	}
-	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimPermutationCmd())
+	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimPermutationCmd())
 	return cmd
 }
 
@@ -34,6 +35,8 @@ type simOptions struct {
 	papers.Options
 	json   bool
 	output string
+	store  string // directory of results
+	write  string // root of the repository whose documents are to be renewed
 }
 
 func (o *simOptions) flags(cmd *cobra.Command) {
@@ -79,14 +82,20 @@ type listedExperiment struct {
 	Experiment string             `json:"experiment"`
 	Source     string             `json:"source"`
 	Title      string             `json:"title"`
-	Parameters []papers.Parameter `json:"parameters"`
+	Stated     []papers.Parameter `json:"stated"`
+	Inferred   []papers.Parameter `json:"inferred"`
+	Mutants    []string           `json:"mutants"`
 }
 
 func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
 	if asJSON {
 		list := make([]listedExperiment, len(all))
 		for i, e := range all {
-			list[i] = listedExperiment{e.Name, e.Source, e.Title, append([]papers.Parameter{}, e.Setting...)}
+			list[i] = listedExperiment{Experiment: e.Name, Source: e.Source, Title: e.Title, Mutants: []string{}}
+			list[i].Stated, list[i].Inferred = papers.Apart(e.Setting)
+			for _, m := range e.Mutants {
+				list[i].Mutants = append(list[i].Mutants, m.Name)
+			}
 		}
 		return printJSON(w, list)
 	}
@@ -118,6 +127,7 @@ With --json one name gives an object, and several names or a pattern an array.`,
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	cmd.Flags().StringVar(&o.store, "store", "", "`directory` in which results are to be kept, too: bench/papers/results, from which weft sim report --write writes documents")
 	cmd.Flags().StringVar(&o.output, "report", "", "`file` for the page that weft sim report writes, too")
 	return cmd
 }
@@ -135,9 +145,24 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 		return err
 	}
 	defer file.discard()
+	keep, err := newResultStore(o.store)
+	if err != nil {
+		return err
+	}
+	if keep != nil && o.Quick {
+		return usagef("--store with --quick: a quick run says nothing that is worth keeping")
+	}
+	known, err := results.Stored()
+	if err != nil {
+		return err
+	}
 	var failed error
 	reports := []*papers.Report{}
 	for r, err := range o.reports(ctx, notes, selected) {
+		if err == nil {
+			r.Passing = known.Passing(r.Experiment)
+			failed = errors.Join(failed, keep.report(r))
+		}
 		switch {
 		case err != nil:
 			failed = errors.Join(failed, err)
@@ -194,14 +219,24 @@ func newSimReportCmd() *cobra.Command {
 		Use:   "report [NAME...]",
 		Short: "Run experiments and draw the papers' figures beside ours, as a page of HTML",
 		Long: `Report runs experiments (all, if none is named) and writes one page that needs
-nothing else: verdicts, the papers' figures redrawn, every row and every parameter.`,
-		Example: "  weft sim report\n  weft sim report 'drb-*' --quick -o drb.html",
+nothing else: verdicts, the papers' figures redrawn, every row and every parameter.
+
+With --write it runs nothing, and writes the table of bench/RESULTS.md and the counts of
+README.md and docs/research.md from the results that weft sim run --store has kept.`,
+		Example: "  weft sim report\n  weft sim report 'drb-*' --quick -o drb.html\n  weft sim report --write .",
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if o.write != "" {
+				if len(names) > 0 {
+					return usagef("--write=%s runs nothing: name no experiment", o.write)
+				}
+				return writeDocuments(o.write, experiments())
+			}
 			return o.report(cmd.Context(), cmd.ErrOrStderr(), experiments(), names)
 		},
 	}
 	o.flags(cmd)
 	cmd.Flags().StringVarP(&o.output, "output", "o", "report.html", "`file` to write")
+	cmd.Flags().StringVar(&o.write, "write", "", "`root` of the repository whose documents are to be renewed")
 	return cmd
 }
 
@@ -227,9 +262,14 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 	defer file.discard()
 	var failed error
 	var reports []*papers.Report
+	known, err := results.Stored()
+	if err != nil {
+		return err
+	}
 	for r, err := range o.reports(ctx, notes, selected) {
 		failed = errors.Join(failed, err)
 		if err == nil {
+			r.Passing = known.Passing(r.Experiment)
 			reports = append(reports, r)
 		}
 	}

@@ -67,7 +67,7 @@ func TestSimRun_printsTheSameForTheSameSeed(t *testing.T) {
 	if one == strings.ReplaceAll(other, "Seed 2", "Seed 1") {
 		t.Error("the seed changes nothing")
 	}
-	for _, s := range []string{"drb-f1: DRB §5\nthe first\n", "\n\ndrb-f2: DRB §6\nthe second\n", "window *: 64 KB", "Verdict: disagrees.", "Because: made up"} {
+	for _, s := range []string{"drb-f1: DRB §5\nthe first\n", "\n\ndrb-f2: DRB §6\nthe second\n", "Inferred by us, and why:\n  window: 64 KB", "Verdict: disagrees; 1 of 9 published values within tolerance.", "Because: made up"} {
 		if !strings.Contains(one, s) {
 			t.Errorf("no %q in\n%s", s, one)
 		}
@@ -121,7 +121,7 @@ func TestSimRun_jsonIsAnObjectForAName(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal([]byte(out), &object)); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"experiment", "source", "title", "seed", "quick", "wall_s", "cpu_s", "packet_hops", "packet_hops_per_cpu_s", "rss_mb", "verdict", "because", "rows", "parameters"} {
+	for _, key := range []string{"experiment", "source", "title", "seed", "quick", "wall_s", "cpu_s", "packet_hops", "packet_hops_per_cpu_s", "rss_mb", "verdict", "score", "because", "rows", "stated", "inferred", "of_run"} {
 		if _, ok := object[key]; !ok {
 			t.Errorf("no %s", key)
 		}
@@ -190,7 +190,7 @@ func TestSimList(t *testing.T) {
 	if err := errors.Join(listExperiments(&b, simulated(), true), json.Unmarshal(b.Bytes(), &list)); err != nil || len(list) != 3 {
 		t.Fatalf("%v, %v", list, err)
 	}
-	if list[1]["experiment"] != "drb-f2" || list[1]["parameters"] == nil {
+	if list[1]["experiment"] != "drb-f2" || list[1]["stated"] == nil || list[1]["inferred"] == nil || list[1]["mutants"] == nil {
 		t.Errorf("%v", list[1])
 	}
 }

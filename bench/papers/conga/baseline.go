@@ -96,7 +96,7 @@ func change(results []*outcome, policy string, t traffic, load float64, b bin) f
 func enterpriseRows(results []*outcome) (rows []papers.Row) {
 	for _, load := range baselineLoads {
 		x := change(results, conga, enterprise, load, all)
-		row := papers.Between(atLoad("CONGA, all flows", load), beside, -similar, similar, x, 0)
+		row := papers.Between(atLoad("CONGA, all flows", load), beside, -similar, similar, x, 0).Own()
 		row.Note = fmt.Sprintf("the paper: similar; OK is within %d %%", similar)
 		rows = append(rows, row)
 	}
@@ -111,7 +111,7 @@ func enterpriseRows(results []*outcome) (rows []papers.Row) {
 func dataMiningRows(results []*outcome) []papers.Row {
 	rows := mostAt(results, dataMining, all, -35)
 	for _, load := range baselineLoads[1:] {
-		rows = append(rows, papers.Sign(fmt.Sprintf("CONGA's mean is below ECMP's at load %v", load), change(results, conga, dataMining, load, all) < 0))
+		rows = append(rows, papers.Sign(fmt.Sprintf("CONGA's mean is below ECMP's at load %v", load), change(results, conga, dataMining, load, all) < -papers.Tie))
 	}
 	return rows
 }

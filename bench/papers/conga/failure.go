@@ -14,7 +14,7 @@ func f11() papers.Experiment {
 	return papers.Experiment{
 		Name: "conga-f11", Source: "CONGA §5.2.2, Fig. 11",
 		Title:   "A link between a spine and a leaf is down: ECMP collapses past load 0.5, CONGA shifts traffic",
-		Setting: settings(enterprise.parameter(), dataMining.parameter(), asOne, papers.Parameter{Name: "switch-wcmp", Value: "ECMP by the rates of paths, beside the paper's"}),
+		Setting: settings(enterprise.parameter(), dataMining.parameter(), asOne, papers.Parameter{Name: "switch-wcmp", Value: "ECMP by the rates of paths", Chosen: true, Why: "not in the paper: shown beside"}),
 		Run:     runFailure,
 	}
 }
@@ -80,7 +80,7 @@ func runFailure(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 			p90[r.policy] = quantile(line, 0.9)
 		}
 	}
-	out.Rows = append(out.Rows, papers.Sign("hotspot's queue, 90th percentile, load 0.6: ECMP > CONGA", p90[ecmp] > p90[conga]))
+	out.Rows = append(out.Rows, papers.Sign("hotspot's queue, 90th percentile, load 0.6: ECMP > CONGA", papers.Above(p90[ecmp], p90[conga])))
 	for _, policy := range failurePolicies {
 		out.Rows = append(out.Rows, papers.Info(labelOf(policy), "hotspot's queue, 90th percentile, MB, data mining, load 0.6", p90[policy]))
 	}
@@ -112,11 +112,11 @@ func collapse(results []*outcome, t traffic) (rows []papers.Row) {
 	high := failureLoads[len(failureLoads)-1]
 	ratio := find(results, ecmp, t, high).fct(all) / find(results, conga, t, high).fct(all)
 	before, after := find(results, ecmp, t, failureLoads[0]).normalized(), find(results, ecmp, t, high).normalized()
-	row := papers.AtLeast(fmt.Sprintf("ECMP by CONGA, %s, load %v", t.name, high), "ratio of mean FCT", 2, ratio, 0)
+	row := papers.AtLeast(fmt.Sprintf("ECMP by CONGA, %s, load %v", t.name, high), "ratio of mean FCT", 2, ratio, 0).Own()
 	row.Note = "the paper: drastically deteriorates; OK is twice CONGA's"
 	rows = append(rows, row,
 		papers.Order(fmt.Sprintf("%s: ECMP's mean at load %v > at %v", t.name, high, failureLoads[0]), after, before),
-		papers.Sign(fmt.Sprintf("%s: CONGA's mean is below ECMP's at load %v", t.name, high), ratio > 1))
+		papers.Sign(fmt.Sprintf("%s: CONGA's mean is below ECMP's at load %v", t.name, high), papers.Above(ratio, 1)))
 	for _, r := range results {
 		if r.traffic != t {
 			continue

@@ -56,9 +56,9 @@ func runImbalance(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	}
 	for _, t := range []traffic{enterprise, dataMining} {
 		ours := median(t, conga) / median(t, ecmp)
-		row := papers.AtMost("CONGA's median by ECMP's, "+t.name, "ratio", 0.75, ours, 0)
+		row := papers.AtMost("CONGA's median by ECMP's, "+t.name, "ratio", 0.75, ours, 0).Own()
 		row.Note = "the paper: significantly better; OK is three quarters or less"
-		out.Rows = append(out.Rows, papers.Sign(fmt.Sprintf("median imbalance, %s: ECMP > CONGA", t.name), ours < 1), row)
+		out.Rows = append(out.Rows, papers.Sign(fmt.Sprintf("median imbalance, %s: ECMP > CONGA", t.name), papers.Above(1, ours)), row)
 		chart := papers.Chart{Title: "Imbalance of uplinks, " + t.name, X: "%", Y: "CDF of bins"}
 		for i, r := range runs {
 			if r.traffic != t {

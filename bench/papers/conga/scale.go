@@ -70,7 +70,7 @@ func runScale(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 		papers.Between(atLoad("CONGA, "+narrow.name, low), beside, -5, -10, first, aboutPercent),
 		papers.Within(atLoad("CONGA, "+wide.name, low), beside, -30, second, aboutPercent),
 		papers.Order("CONGA's gain at load 0.3: hosts of 40 Gbit/s > of 10 Gbit/s", -second, -first),
-		papers.Sign("CONGA's mean is below ECMP's on both fabrics at load 0.3", first < 0 && second < 0),
+		papers.Sign("CONGA's mean is below ECMP's on both fabrics at load 0.3", first < -papers.Tie && second < -papers.Tie),
 	}
 	for i, w := range []width{narrow, wide} {
 		part := results[i*half : (i+1)*half]

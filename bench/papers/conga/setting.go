@@ -21,7 +21,7 @@ const (
 	longestFlow = 100_000_000
 	// aboutPercent is the tolerance of figures that the text gives with a tilde, as
 	// the most of a curve.
-	aboutPercent = 50
+	aboutPercent = papers.Plotted
 	similar      = 10 // percent
 )
 

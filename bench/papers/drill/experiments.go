@@ -4,7 +4,16 @@ import "weft/bench/papers"
 
 // Experiments returns them in the paper's order.
 func Experiments() []papers.Experiment {
-	return []papers.Experiment{
+	all := []papers.Experiment{
 		balance, pitfalls, symmetric, scaledOut, reordering, oneFailure, tenFailures, heterogeneous, incast, synthetic,
 	}
+	for i := range all {
+		all[i].Mutants = []papers.Mutant{noQueues}
+	}
+	return all
 }
+
+// noQueues is DRILL that looks at no queue.
+var noQueues = papers.Mutant{Name: "DRILL takes random ports", Replace: map[string]string{
+	drill.policy: random.policy, drillAll.policy: random.policy, drillFlow.policy: ecmp.policy,
+}}

@@ -55,7 +55,7 @@ var incast = papers.Experiment{
 		drops := func(f *flows) float64 { return float64(f.result.Places[sim.EdgeUp].Drops) }
 		least := func(of func(*flows) float64) bool {
 			d := of(g.at(load, drill))
-			return d <= of(g.at(load, presto)) && d <= of(g.at(load, conga)) && d <= of(g.at(load, ecmp))
+			return papers.Above(min(of(g.at(load, presto)), of(g.at(load, conga)), of(g.at(load, ecmp))), d)
 		}
 		out.Rows = []papers.Row{
 			g.below(load, drill, conga, "FCT p99.99, quotient", tailOf, 2.1),

@@ -192,7 +192,7 @@ func (g *grid) counted() papers.Parameter {
 
 // ratioTolerance is how far a quotient of two schemes may be from the paper's, in
 // percent.
-const ratioTolerance = 10
+const ratioTolerance = papers.Stated
 
 // below is by which factor a figure of ours is below another scheme's.
 func (g *grid) below(load float64, ours, theirs scheme, metric string, of func(*flows) float64, paper float64) papers.Row {

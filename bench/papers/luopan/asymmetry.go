@@ -75,7 +75,7 @@ func runFailedLinks(ctx context.Context, o papers.Options) (*papers.Outcome, err
 		row.Note = "the paper: up to; ours: the largest of all loads; OK is within half"
 		rows = append(rows, row)
 	}
-	rows = append(rows, g.better(miceTail, presto, tailSlack), g.better(overallMean, presto, slack), g.better(overallMean, random, slack), g.better(overallMean, localScheme, slack))
+	rows = append(rows, g.better(miceTail, presto), g.better(overallMean, presto), g.better(overallMean, random), g.better(overallMean, localScheme))
 	for _, other := range []string{presto, localScheme} {
 		rows = append(rows, g.rows(overallMean, other, papers.Info)...)
 	}
@@ -152,7 +152,7 @@ func runLeafSpine(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	}
 	rows = append(rows, g.upTo(overallMean, presto, -55),
 		papers.Order("luopan's share of P1 > presto's", shares(g.at(last, luopanScheme), uplinks(t2))[0], shares(g.at(last, presto), uplinks(t2))[0]),
-		g.better(overallMean, presto, slack), g.better(overallMean, random, slack), g.better(overallMean, localScheme, slack))
+		g.better(overallMean, presto), g.better(overallMean, random), g.better(overallMean, localScheme))
 	for i, load := range g.x[:last] {
 		rows = append(rows, papers.Info(fmt.Sprintf("luopan, P1, load %v", load), "flowcells from T2, %", shares(g.at(i, luopanScheme), uplinks(t2))[0]))
 	}

@@ -2,10 +2,25 @@
 // Load Balancing in Data Center Networks", IEEE TPDS 30(1), 2019.
 package luopan
 
-import "weft/bench/papers"
+import (
+	"slices"
+
+	"weft/bench/papers"
+)
 
 // Experiments returns them in the order of the paper's figures.
 func Experiments() []papers.Experiment {
+	all := slices.Clone(experiments())
+	for i := range all {
+		all[i].Mutants = append(all[i].Mutants, atRandom)
+	}
+	return all
+}
+
+// atRandom is luopan that looks at no path.
+var atRandom = papers.Mutant{Name: "luopan chooses at random", Replace: map[string]string{luopanScheme: random}}
+
+func experiments() []papers.Experiment {
 	return []papers.Experiment{
 		ideal(),
 		overall("luopan-f9", "Luopan §4.2, Fig. 9", "web search", webSearch, overallClaims{

@@ -116,7 +116,7 @@ type bounds struct{ low, high float64 }
 
 // upToTolerance is how far a change may be from the paper's largest one, which is
 // the extreme of a curve; ours is of a shorter run.
-const upToTolerance = 50
+const upToTolerance = papers.Plotted
 
 // upTo compares the largest gain with the paper's "up to".
 func upTo(label, metric string, paper float64, changes []float64) papers.Row {
@@ -131,7 +131,7 @@ func upTo(label, metric string, paper float64, changes []float64) papers.Row {
 
 // between compares a change with the paper's range.
 func between(label, metric string, b bounds, ours float64) papers.Row {
-	return papers.Between(label, metric, b.low, b.high, ours, 10)
+	return papers.Between(label, metric, b.low, b.high, ours, papers.Stated)
 }
 
 // meansDiffer is what most experiments have in common.

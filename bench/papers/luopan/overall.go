@@ -59,10 +59,10 @@ func runOverall(ctx context.Context, o papers.Options, distribution string, clai
 		g.upTo(miceTail, random, claims.miceRandom),
 		g.upTo(probeTail, random, claims.miceRandom),
 		g.upTo(mediumMean, presto, claims.medium),
-		g.better(probeTail, presto, tailSlack),
-		g.better(probeTail, random, tailSlack),
-		g.better(mediumMean, presto, slack),
-		g.better(overallMean, localScheme, slack))
+		g.better(probeTail, presto),
+		g.better(probeTail, random),
+		g.better(mediumMean, presto),
+		g.better(overallMean, localScheme))
 	measures := []measure{miceTail, probeTail, mediumMean}
 	if claims.elephants != 0 {
 		measures = append(measures, elephantMean)

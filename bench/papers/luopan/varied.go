@@ -55,9 +55,9 @@ func scale() papers.Experiment {
 			rows = append(rows, g.rows(overallMean, random, within(bounds{-35, -10}))...)
 			last := len(g.x) - 1
 			rows = append(rows,
-				papers.Sign("luopan gains more over presto in the largest fabric than in the smallest", vsPresto[last] < vsPresto[0]),
-				papers.Sign("presto below random in the smallest fabric, above it in the others", vsRandom[0] < vsPresto[0] && vsRandom[last] > vsPresto[last]),
-				g.better(overallMean, random, slack))
+				papers.Sign("luopan gains more over presto in the largest fabric than in the smallest", vsPresto[last] < vsPresto[0]-papers.Tie),
+				papers.Sign("presto below random in the smallest fabric, above it in the others", vsRandom[0] < vsPresto[0]-papers.Tie && vsRandom[last] > vsPresto[last]+papers.Tie),
+				g.better(overallMean, random))
 			rows = append(rows, g.rows(overallMean, presto, papers.Info)...)
 			rows = append(rows, g.rows(probeTail, presto, papers.Info)...)
 			rows = append(rows, g.timeless(overallMean, presto)...)
@@ -87,13 +87,13 @@ func oversubscription() papers.Experiment {
 			}
 			last := len(g.x) - 1
 			vsRandom := g.changes(overallMean, random)
-			marginal := papers.Between("luopan vs rand, oversubscription 1", "change of all flows mean, %", -10, 10, vsRandom[0], 0)
+			marginal := papers.Between("luopan vs rand, oversubscription 1", "change of all flows mean, %", -10, 10, vsRandom[0], 0).Own()
 			marginal.Note = `the paper: "marginal"; OK is from -10 to 10`
 			rows := []papers.Row{marginal, papers.Within("luopan vs rand, oversubscription 4", "change of all flows mean, %", -23, vsRandom[last], 10)}
 			rows = append(rows, g.rows(overallMean, presto, within(bounds{-38, -22}))[1:]...)
 			rows = append(rows,
-				papers.Sign("luopan gains more over random at 4:1 than at 1:1", vsRandom[last] < vsRandom[0]),
-				g.better(overallMean, presto, slack), g.better(overallMean, random, slack))
+				papers.Sign("luopan gains more over random at 4:1 than at 1:1", vsRandom[last] < vsRandom[0]-papers.Tie),
+				g.better(overallMean, presto), g.better(overallMean, random))
 			rows = append(rows, g.rows(probeTail, presto, papers.Info)...)
 			rows = append(rows, g.timeless(overallMean, presto)...)
 			rows = append(rows, g.timeless(overallMean, random)...)
@@ -126,7 +126,7 @@ func buffers() papers.Experiment {
 			rows = append(rows, g.rows(miceTail, presto, within(bounds{-37, -19}))...)
 			rows = append(rows, g.rows(probeTail, presto, within(bounds{-37, -19}))...)
 			rows = append(rows, g.rows(elephantMean, presto, within(bounds{-30, -6}))...)
-			rows = append(rows, g.better(probeTail, presto, tailSlack), g.better(overallMean, presto, slack))
+			rows = append(rows, g.better(probeTail, presto), g.better(overallMean, presto))
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(miceTail, probeTail, elephantMean),
 				Settings: run(top.String(), arrivals, g.all), Because: because(o, meansDiffer)}, nil
 		},
@@ -155,7 +155,7 @@ func dctcp() papers.Experiment {
 			about := papers.Within("luopan vs presto, mean of loads", "change of all flows mean, %", -15, mean(vsPresto), upToTolerance)
 			about.Note = `the paper: "around 15 percent"; OK is within half of that`
 			rows := append([]papers.Row{about}, g.rows(overallMean, presto, papers.Info)...)
-			rows = append(rows, g.better(overallMean, presto, slack), g.better(overallMean, random, slack), g.better(overallMean, localScheme, slack))
+			rows = append(rows, g.better(overallMean, presto), g.better(overallMean, random), g.better(overallMean, localScheme))
 			rows = append(rows, g.timeless(overallMean, presto)...)
 			rows = append(rows, g.timeless(overallMean, random)...)
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(overallMean, probeTail),

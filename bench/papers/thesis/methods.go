@@ -50,6 +50,11 @@ func classified(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
 	return sum / minute
 }
 
+// unmoved leaves flows where edge switches have put them.
+func unmoved(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
+	return arriving(f, fluid.NewClassifier(f, pairs(to), clickRate, seed).Routes())
+}
+
 // scheduled reserves whole links for one flow after the other; who finds no path
 // stays where edge switches have put it (thesis §3.1.7).
 func scheduled(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {

@@ -10,7 +10,7 @@ const (
 )
 
 // tolerance is that of all figures, in percent.
-const tolerance = 10
+const tolerance = papers.Stated
 
 // explain says why an outcome of the full size is not within its tolerances, if it is
 // not.

@@ -1,0 +1,72 @@
+package papers
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/bench/sim"
+	"weft/policy"
+)
+
+// mutable is an experiment whose figures depend on what it runs.
+func mutable(rows func(o Options) []Row, mutants ...Mutant) Experiment {
+	return Experiment{Name: "x", Mutants: mutants, Run: func(_ context.Context, o Options) (*Outcome, error) {
+		return &Outcome{Rows: rows(o)}, nil
+	}}
+}
+
+func TestTryMutants(t *testing.T) {
+	null := Mutant{Name: "drb is rb", Replace: map[string]string{"drb": "rb"}}
+	goodput := func(o Options) float64 { return map[string]float64{"drb": 900, "rb": 800}[o.As("drb")] }
+	for _, c := range []struct {
+		name   string
+		rows   func(o Options) []Row
+		caught bool
+		told   []string
+		passes bool
+	}{
+		{"a value tells it", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10)} }, true, []string{"a, b"}, false},
+		{"too wide a tolerance", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 50)} }, false, nil, true},
+		{"an order tells it", func(o Options) []Row { return []Row{Order("a", goodput(o), 850)} }, true, []string{"a, order"}, false},
+		{"an order that has nothing to do with it", func(Options) []Row { return []Row{Order("a", 2, 1)} }, false, nil, true},
+		{"a value is lost and the order stays", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10), Order("c", 2, 1)} }, false, []string{"a, b"}, true},
+		{"a bound tells it, and nothing passes", func(o Options) []Row { return []Row{AtLeast("a", "b", 850, goodput(o), 0)} }, true, []string{"a, b"}, false},
+		{"fails as the experiment itself does", func(Options) []Row { return []Row{Within("a", "b", 1, 2, 1)} }, false, nil, false},
+		{"what the paper has not tells nothing", func(o Options) []Row { return []Row{Info("a", "b", goodput(o)), Within("c", "d", 1, 2, 1)} }, false, nil, false},
+		{"many rows, of which few are named", func(o Options) (rows []Row) {
+			for _, label := range strings.Fields("a b c d e") {
+				rows = append(rows, Within(label, "m", 900, goodput(o), 1))
+			}
+			return rows
+		}, true, []string{"a, m", "b, m", "c, m"}, false},
+	} {
+		trials, err := TryMutants(t.Context(), mutable(c.rows, null), Options{Seed: 7})
+		if err != nil || len(trials) != 1 {
+			t.Fatalf("%s: %v, %v", c.name, trials, err)
+		}
+		if got := trials[0]; got.Caught != c.caught || got.Passes != c.passes || !slices.Equal(got.By, append([]string{}, c.told...)) || got.Mutant != null.Name || got.Seeds != 1 || got.Seed != 7 {
+			t.Errorf("%s: %+v, want caught %v by %v", c.name, got, c.caught, c.told)
+		}
+	}
+	if _, err := TryMutants(t.Context(), mutable(nil), Options{}); err == nil || !strings.Contains(err.Error(), "x: has no mutant") {
+		t.Errorf("%v", err)
+	}
+}
+
+// What a mutant replaces loses the options of what it was, and the rest stays.
+func TestOptions_mutated(t *testing.T) {
+	c := sim.Config{Policy: "luopan", Seed: 3, Options: policy.Options{Samples: 2}, Spray: sim.SprayOptions{RackSamples: true}}
+	o := Options{Mutant: &Mutant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
+	if got := o.mutated(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
+		t.Errorf("%+v", got)
+	}
+	c.Policy = "presto"
+	if got := o.mutated(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
+		t.Errorf("another policy: %+v", got)
+	}
+	if got := (Options{}).mutated(c); got.Seed != 3 || got.Policy != "presto" {
+		t.Errorf("without a mutant: %+v", got)
+	}
+}

@@ -1,0 +1,127 @@
+package papers
+
+import "fmt"
+
+// Verdict sums up an experiment.
+type Verdict string
+
+// The verdicts.
+const (
+	Agrees      Verdict = "agrees within its tolerance"
+	AgreesOrder Verdict = "agrees in sign and order"
+	Undecided   Verdict = "is not decided by so few seeds"
+	Disagrees   Verdict = "disagrees"
+)
+
+// Kind is what a row is to a verdict.
+type Kind string
+
+// The kinds of rows.
+const (
+	KindValue Kind = "value" // a figure of the paper, with a tolerance to both sides
+	KindBound Kind = "bound" // the paper states how much at most or at least
+	KindOrder Kind = "order" // an order or a direction of the paper's
+	KindClaim Kind = "claim" // another statement of the paper's
+	KindOwn   Kind = "own"   // our own reading of the paper's words, or our own figure in place of its
+	KindInfo  Kind = "info"  // nothing to compare with
+)
+
+// Judge is the verdict of rows.
+//
+// They agree if there is a value and every value is within its tolerance, and no bound,
+// order, claim or own row fails. Only values make them agree: without one, or with one
+// that is out, nothing else does.
+//
+// Otherwise they agree in sign and order if there is an order and all orders hold beyond
+// the spread of seeds: see Row.Decided. If all hold with more than half of the seeds, but
+// these are too few to say more, it is not decided. Else they disagree.
+func Judge(rows []Row) Verdict {
+	all, values, orders := true, 0, 0
+	held, decided := true, true
+	for _, r := range rows {
+		all = all && r.OK
+		switch r.Kind {
+		case KindValue:
+			values++
+		case KindOrder:
+			orders++
+			held, decided = held && r.OK, decided && r.Decided()
+		}
+	}
+	switch {
+	case all && values > 0:
+		return Agrees
+	case orders == 0 || !held:
+		return Disagrees
+	case decided:
+		return AgreesOrder
+	case seedsOf(rows) >= enoughSeeds:
+		return Disagrees
+	}
+	return Undecided
+}
+
+// Decided reports whether a statement holds beyond the spread of seeds, by a sign test: the
+// probability that a fair coin falls as often as the statement holds, with as many throws
+// as there are seeds, is at most Chance. All schemes of a seed have the same flows, so
+// each seed compares pairs. The test knows nothing of how much larger a figure is; Order
+// takes care of that, for which figures within Tie are equal.
+func (r Row) Decided() bool { return tossed(r.Held, r.Seeds) <= Chance }
+
+// tossed is the probability that a coin falls so often or more of n times.
+func tossed(held, n int) float64 {
+	p, ways := 0.0, 1.0 // ways to choose i of n
+	for i := range n + 1 {
+		if i >= held {
+			p += ways
+		}
+		ways = ways * float64(n-i) / float64(i+1)
+	}
+	for range n {
+		p /= 2
+	}
+	return p
+}
+
+// enoughSeeds are the fewest that can decide an order: all of them, if it holds with each.
+const enoughSeeds = 5
+
+func seedsOf(rows []Row) int {
+	n := 1
+	for _, r := range rows {
+		n = max(n, r.Seeds)
+	}
+	return n
+}
+
+// Score is how many of the paper's figures are within their tolerance.
+type Score struct {
+	Within int `json:"within"`
+	Of     int `json:"of"` // values that the paper publishes and we compare
+}
+
+// ScoreOf counts rows that are values; nothing else scores.
+func ScoreOf(rows []Row) (s Score) {
+	for _, r := range rows {
+		if r.Kind == KindValue {
+			s.Of++
+			if r.OK {
+				s.Within++
+			}
+		}
+	}
+	return s
+}
+
+func (s Score) String() string { return fmt.Sprintf("%d of %d published values", s.Within, s.Of) }
+
+// Explained judges as Judge does, and adds a reason if not all rows are OK. It is for
+// Outcome.Judge.
+func Explained(reason string) func([]Row) (Verdict, string) {
+	return func(rows []Row) (Verdict, string) {
+		if v := Judge(rows); v != Agrees {
+			return v, reason
+		}
+		return Agrees, ""
+	}
+}

@@ -1,0 +1,112 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"weft/bench/papers"
+	"weft/bench/papers/results"
+)
+
+// resultStore is the directory in which results are kept; nil: they are not.
+type resultStore struct {
+	dir      string
+	commit   string
+	modified bool
+}
+
+// newResultStore looks whether a directory can take results. None is none.
+func newResultStore(dir string) (*resultStore, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return nil, usagef("--store=%s: must be a directory of results: bench/papers/results", dir)
+	}
+	s := &resultStore{dir: dir}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		v := versionOf(info)
+		s.commit, s.modified = v.Revision, v.Modified
+	}
+	if s.commit == "" { // go run, and worktrees, leave it out
+		s.commit, s.modified = commitOf(dir)
+	}
+	return s, nil
+}
+
+// commitOf is the commit that a directory's repository has, and whether files of Go differ from it.
+func commitOf(dir string) (commit string, modified bool) {
+	head, err := exec.Command("git", "-C", dir, "rev-parse", "HEAD").Output()
+	if err != nil {
+		return "", false
+	}
+	changed, err := exec.Command("git", "-C", dir, "status", "--porcelain", "--", ":/*.go").Output()
+	return strings.TrimSpace(string(head)), err != nil || len(changed) > 0
+}
+
+// report keeps what a run gave.
+func (s *resultStore) report(r *papers.Report) error {
+	if s == nil {
+		return nil
+	}
+	run, err := results.Of(r, s.commit, cpuModel()+": "+machine(), s.modified)
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	b, err := run.JSON()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, run.Name()), b, 0o644)
+}
+
+// mutants keeps trials, in place of earlier ones of the same experiments.
+func (s *resultStore) mutants(trials []papers.Trial) error {
+	if s == nil || len(trials) == 0 {
+		return nil
+	}
+	old, err := results.Read(os.DirFS(s.dir))
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	b, err := results.MutantsJSON(results.Merge(old.Mutants, trials))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.dir, results.MutantsFile), b, 0o644)
+}
+
+// writeDocuments renews what documents of a repository say of stored results.
+func writeDocuments(root string, all []papers.Experiment) error {
+	stored, err := results.Read(os.DirFS(filepath.Join(root, "bench/papers/results")))
+	if err != nil {
+		return fmt.Errorf("--write=%s: %w", root, err)
+	}
+	var failed error
+	for _, d := range results.Documents {
+		failed = errors.Join(failed, writeDocument(root, d, stored, all))
+	}
+	return failed
+}
+
+func writeDocument(root string, d results.Document, stored *results.Results, all []papers.Experiment) error {
+	path := filepath.Join(root, d.Path)
+	old, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return usagef("--write=%s: %s is not there: name the root of the repository", root, d.Path)
+	}
+	if err != nil {
+		return err
+	}
+	text, err := d.Fill(string(old), stored, all)
+	if err != nil || text == string(old) {
+		return err
+	}
+	return os.WriteFile(path, []byte(text), 0o644)
+}

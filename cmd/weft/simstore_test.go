@@ -1,0 +1,127 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"weft/bench/papers"
+	"weft/bench/papers/results"
+	"weft/internal/slowtest"
+)
+
+// root is the repository's, from this package.
+const root = "../.."
+
+// What documents say of the experiments is what is stored.
+func TestSimReport_documentsSayWhatIsStored(t *testing.T) {
+	stored, err := results.Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := experiments()
+	for _, d := range results.Documents {
+		text, err := os.ReadFile(filepath.Join(root, d.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := d.Fill(string(text), stored, all)
+		if err != nil {
+			t.Error(err)
+		} else if want != string(text) {
+			t.Errorf("%s is not what the results say: weft sim report --write . renews it", d.Path)
+		}
+	}
+	for name := range stored.Runs {
+		if !slices.ContainsFunc(all, func(e papers.Experiment) bool { return e.Name == name }) {
+			t.Errorf("%s.json is of no experiment", name)
+		}
+	}
+}
+
+// Each experiment has mutants, of which each is caught, passes, or is beyond the small
+// form, as mutants.json says.
+func TestSimMutants_areAsStored(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations are left out with -short")
+	}
+	stored, err := results.Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, e := range experiments() {
+		t.Run(e.Name, func(t *testing.T) {
+			if slowtest.Small() && i%6 != 1 {
+				t.Skip("one of six runs, all with WEFT_TESTS=all")
+			}
+			t.Parallel()
+			trials, err := papers.TryMutants(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, got := range trials {
+				j := slices.IndexFunc(stored.Mutants, func(s papers.Trial) bool {
+					return s.Quick && s.Experiment == got.Experiment && s.Mutant == got.Mutant
+				})
+				if j < 0 {
+					t.Fatalf("%s is not in mutants.json: weft sim mutants --quick --store bench/papers/results", got.Mutant)
+				}
+				if want := stored.Mutants[j]; got.Caught != want.Caught || got.Passes != want.Passes {
+					t.Errorf("%s: caught %v, passes %v; stored are %v and %v", got.Mutant, got.Caught, got.Passes, want.Caught, want.Passes)
+				}
+			}
+		})
+	}
+}
+
+// mutable is an experiment that tells one mutant of two.
+func mutable() []papers.Experiment {
+	list := simulated()[:1]
+	list[0].Mutants = []papers.Mutant{{Name: "none of it", Replace: map[string]string{"drb": ""}}, {Name: "all of it"}}
+	return list
+}
+
+func TestSimMutants_prints(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, results.MutantsFile), []byte(`[{"experiment":"other","mutant":"stays"}]`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := simJobs(1, 1)
+	o.json, o.store = true, dir
+	var b bytes.Buffer
+	if err := o.mutants(t.Context(), &b, mutable(), nil); err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	if err := json.Unmarshal(b.Bytes(), &list); err != nil || len(list) != 2 || list[0]["experiment"] != "drb-f1" || list[0]["mutant"] != "none of it" || list[0]["caught"] != false {
+		t.Errorf("%v, %v", list, err)
+	}
+	kept, err := results.Read(os.DirFS(dir))
+	if err != nil || len(kept.Mutants) != 3 || kept.Mutants[2].Mutant != "stays" {
+		t.Errorf("%+v, %v", kept, err)
+	}
+	b.Reset()
+	o.json, o.store = false, ""
+	if err := o.mutants(t.Context(), &b, mutable(), []string{"drb-*"}); err != nil || !strings.Contains(b.String(), "0 of 2 mutants are caught") {
+		t.Errorf("%v, %s", err, b.String())
+	}
+}
+
+func TestSimRun_stores(t *testing.T) {
+	dir := t.TempDir()
+	o := simJobs(3, 1)
+	o.store, o.Quick = dir, true
+	if _, _, err := sim(t, o, "drb-f1"); err == nil || !strings.Contains(err.Error(), "--store with --quick") {
+		t.Errorf("%v", err)
+	}
+	o.store = filepath.Join(dir, "no")
+	if _, _, err := sim(t, o, "drb-f1"); err == nil || !strings.Contains(err.Error(), "must be a directory of results") {
+		t.Errorf("%v", err)
+	}
+	wantError(t, "sim report drb-f9 --write .", "runs nothing")
+	wantError(t, "sim report --write "+dir, "bench/RESULTS.md")
+}
