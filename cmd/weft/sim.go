@@ -25,7 +25,7 @@ func newSimCmd() *cobra.Command {
 the code that chooses paths, cuts flows and restores order at real hosts, and
 prints the papers' figures beside what came out.`,
 	}
-	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimPermutationCmd())
+	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimPermutationCmd(), newSimFCTCmd())
 	return cmd
 }
 
