@@ -172,13 +172,15 @@ func (s *simulator) answer(m model, src, dst topology.NodeID) time.Duration {
 }
 
 // ideal is how long a flow takes that is alone: a round trip, the packets at the rate of the
-// hosts' links, the last one stored and forwarded, and the answer.
+// hosts' links, the last full one stored and forwarded, the rest behind it, and the answer.
 func (s *simulator) ideal(m model, src, dst topology.NodeID, bytes int64) time.Duration {
 	packets := (bytes + int64(m.mss) - 1) / int64(m.mss)
 	last := int(bytes-(packets-1)*int64(m.mss)) + m.header
-	before := float64((packets - 1) * int64(m.mss+m.header))
-	sent := time.Duration(before * 8e3 / hostsMbit(s.real, src, dst, s.RateMbit))
-	return 3*s.crossing(src, dst, m.header) + sent + s.crossing(src, dst, last)
+	if packets == 1 {
+		return 3*s.crossing(src, dst, m.header) + s.crossing(src, dst, last)
+	}
+	beside := (packets-2)*int64(m.mss+m.header) + int64(last)
+	return 3*s.crossing(src, dst, m.header) + s.crossing(src, dst, m.mss+m.header) + time.Duration(float64(beside)*8e3/hostsMbit(s.real, src, dst, s.RateMbit))
 }
 
 // scheduled is a plan as a Source. Flows bear their number as Job.
