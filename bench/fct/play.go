@@ -31,8 +31,8 @@ type player struct {
 
 // play begins each flow at its time, or when the one has ended that it follows. It returns when all have finished, or have failed, or at
 // the deadline, which is until after the first could begin. Outcomes are in the order of
-// flows; a flow whose predecessor did not end has not begun. broken says why the first flow failed that did not miss the deadline. It is an error
-// if other bytes arrived than were sent.
+// flows; a flow whose predecessor did not end has not begun. broken says why the first flow failed that did not miss the deadline. It is a
+// shortfall if other bytes arrived than were sent.
 func play(ctx context.Context, s *testbed.Session, flows plan, until time.Duration) (all []outcome, broken, err error) {
 	p := &player{hosts: s.Hosts}
 	defer p.stop()
@@ -133,6 +133,16 @@ func serve(c net.Conn) {
 	c.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
 
+// shortfall is the error of a flow of which other bytes arrived than were sent.
+type shortfall struct {
+	workload.Flow
+	arrived int64
+}
+
+func (s shortfall) Error() string {
+	return fmt.Sprintf("host %d sent %d bytes to host %d, and %d arrived", s.Src, s.Bytes, s.Dst, s.arrived)
+}
+
 // send plays one flow, which is due now.
 func (p *player) send(ctx context.Context, f workload.Flow, due time.Time) (o outcome, err error) {
 	start := time.Now()
@@ -141,7 +151,8 @@ func (p *player) send(ctx context.Context, f workload.Flow, due time.Time) (o ou
 	o.took = time.Since(start)
 	switch {
 	case err == nil && n != f.Bytes:
-		return o, fmt.Errorf("host %d sent %d bytes to host %d, and %d arrived", f.Src, f.Bytes, f.Dst, n)
+		o.took = p.deadline.Sub(start)
+		return o, shortfall{f, n}
 	case err == nil:
 		o.finished = true
 		return o, nil

@@ -170,7 +170,7 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 		if err != nil {
 			return err
 		}
-		run, err := b.play(ctx, s, flows)
+		run, err := b.play(ctx, s, flows, r.Hosts.MPTCP)
 		if err != nil {
 			return err
 		}
@@ -184,10 +184,14 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 	return nil
 }
 
-// play plays the flows of a run.
-func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan) (r run, err error) {
+// play plays the flows of a run. Of MPTCP a flow may lose its end: Linux 6.18 told receivers of
+// the end of some flows before all bytes had come. Such a flow has not finished.
+func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp bool) (r run, err error) {
 	before := testbed.ReadCPU()
 	all, broken, err := play(ctx, s, flows, b.Duration+b.Drain)
+	if mptcp && errors.As(err, new(shortfall)) {
+		broken, err = err, nil
+	}
 	if err != nil {
 		return r, err
 	}
