@@ -117,8 +117,10 @@ func (o *Options) checkLoads(a *arrivals) error {
 			return fmt.Errorf("load %g makes less than one flow in %v: lengthen the duration or lower the scale", load, o.Duration)
 		}
 	}
-	_, err := a.plan(o.Loads[0], o.Seed)
-	return err
+	if _, err := a.plan(o.Loads[0], o.Seed); err != nil {
+		return fmt.Errorf("traffic %q: %w; choose parameters that fit the topology, or another one", a.traffic.name, err)
+	}
+	return nil
 }
 
 // arrivals are what flows are made of without a File.
@@ -157,8 +159,8 @@ func (o *Options) plan(load float64, seed uint64) (p plan, err error) {
 	return a.plan(load, seed)
 }
 
-// workloadName says whose sizes flows have.
-func (o *Options) workloadName() string {
+// WorkloadName says whose sizes flows have.
+func (o *Options) WorkloadName() string {
 	if o.File == nil {
 		if t, err := parseTraffic(o.Traffic); err == nil && t.jobBytes() > 0 {
 			return fmt.Sprintf("fixed(%d)", cmp.Or(o.JobBytes, t.jobBytes()))

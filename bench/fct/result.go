@@ -169,7 +169,7 @@ func (o *Options) results(measured string, runs map[cell][]run) (results []Resul
 			}
 			f, _ := parseFailure(o.Failure, o.Topology) // checked
 			for _, class := range classes {
-				r := Result{Policy: row.Name, Where: row.Where, Measured: measured, Topology: o.Topology.String(), Failure: f.name, Workload: o.workloadName(),
+				r := Result{Policy: row.Name, Where: row.Where, Measured: measured, Topology: o.Topology.String(), Failure: f.name, Workload: o.WorkloadName(),
 					Load: load, SizeClass: class, Traffic: o.Traffic, RateMbit: o.RateMbit, Scale: o.Scale, Seed: o.Seed, Seeds: o.Seeds, Machine: o.Machine, runs: &all}
 				r.summarise(all)
 				results = append(results, r)

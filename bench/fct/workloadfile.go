@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strings"
 	"time"
 
 	"weft/bench/sim/workload"
@@ -53,7 +54,7 @@ const (
 
 // file makes a File of a run's flows.
 func (o *Options) file(load float64, seed uint64, p plan) File {
-	f := File{Topology: o.Topology.String(), RateMbit: o.RateMbit, Workload: o.workloadName(), Traffic: o.Traffic, Load: load,
+	f := File{Topology: o.Topology.String(), RateMbit: o.RateMbit, Workload: o.WorkloadName(), Traffic: o.Traffic, Load: load,
 		Scale: o.Scale, Seed: seed, DurationUs: o.Duration.Microseconds(), Flows: make([]FileFlow, len(p.flows))}
 	name := func(h topology.NodeID) string { return o.Topology.Node(h).Name }
 	for i, w := range p.flows {
@@ -115,15 +116,30 @@ func ParseFile(text []byte) (*File, error) {
 	d := json.NewDecoder(bytes.NewReader(text))
 	d.DisallowUnknownFields()
 	if err := d.Decode(f); err != nil {
-		return nil, fmt.Errorf("workload file: %w", err)
+		return nil, fmt.Errorf("workload file: %w", inWords(err))
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("workload file: there is more after the object")
+		return nil, errors.New("workload file: there is more after the object: remove it")
 	}
 	if _, _, err := f.plan(); err != nil {
 		return nil, fmt.Errorf("workload file: %w", err)
 	}
 	return f, nil
+}
+
+// inWords says what is wrong with a File's JSON.
+func inWords(err error) error {
+	var syntax *json.SyntaxError
+	var kind *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &kind) && kind.Field != "":
+		return fmt.Errorf("%s: a %s cannot stand there at byte %d: write a %s", kind.Field, kind.Value, kind.Offset, kind.Type)
+	case errors.As(err, &syntax):
+		return fmt.Errorf("it is no JSON from byte %d on: weft bench fct --write-workload makes one", syntax.Offset)
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("it ends too early: weft bench fct --write-workload makes one")
+	}
+	return errors.New(strings.TrimPrefix(err.Error(), "json: ") + ": remove it, or see weft sim fct --help")
 }
 
 // plan checks a File, and returns its fabric and its flows.

@@ -49,7 +49,7 @@ func TestFile_readsWhatIsWritten(t *testing.T) {
 		if !slices.Equal(got.flows, want.flows) {
 			t.Errorf("%s: other flows", traffic)
 		}
-		if read.Topology.String() != o.Topology.String() || read.RateMbit != 10 || read.workloadName() != o.workloadName() || read.Traffic != o.Traffic || read.Scale != o.Scale || read.Duration != o.Duration {
+		if read.Topology.String() != o.Topology.String() || read.RateMbit != 10 || read.WorkloadName() != o.WorkloadName() || read.Traffic != o.Traffic || read.Scale != o.Scale || read.Duration != o.Duration {
 			t.Errorf("%+v", read)
 		}
 	}
@@ -90,7 +90,9 @@ func TestParseFile_errorsNameTheField(t *testing.T) {
 		{`"seed":3`, `"sead":3`, "sead"},
 		{`"seed":3`, `"seed":-3`, "seed"},
 		{`}]}`, `}]} {}`, "more after"},
-		{`}]}`, `}]`, "workload file"},
+		{`}]}`, `}]`, "ends too early"},
+		{`"bytes":6`, `"bytes":"six"`, "flows.bytes: a string"},
+		{`"seed":3`, `"seed" 3`, "no JSON from byte"},
 	} {
 		if !strings.Contains(goodFile, c.old) {
 			t.Fatal(c.old)

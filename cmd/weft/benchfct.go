@@ -9,8 +9,6 @@ import (
 	"os"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,49 +82,6 @@ func newBenchFCTCmd() *cobra.Command {
 	f.BoolVar(&o.quick, "quick", false, "one load of 0.5, one seed and 2s, where the flags do not say other values")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	return cmd
-}
-
-func benchFCTHelp() string {
-	var s strings.Builder
-	fmt.Fprint(&s, `Fct builds a lab and plays flows in it, in one row after the other: flows begin at
-the times of a Poisson process, and their sizes follow a workload of the papers,
-scaled to slow links. All rows play the same flows. It needs root.
-
-A flow is a TCP connection of its own. It has finished when the sender has read that all
-bytes arrived; its completion time is the sender's, from the call that connects on.
-Flows without that answer at the deadline are unfinished, and count as if they
-ended then. Slowdown is the completion time by that of a flow alone: two round trips,
-measured in the idle lab, and its packets at the rate of the hosts' links. Mice are
-smaller than 100 KB, elephants larger than 10 MB, before sizes are scaled.
-
-In a round each row runs under all loads; rounds have seeds of their own, and every
-other round takes the rows backwards. Flows are of all rounds together, other figures
-are medians over the rounds. A run begins and ends with an idle fabric.
-
-A job, such as a file of incast, begins with its first flow and ends with its last: size
-class jobs. By a job's ideal time its bytes cross the host's link that carries most of it.
-So 100 by its slowdown is the throughput of CONGA's Fig. 13, in percent.
-
-Flowlets of 500 µs are for links of 10 Gbit/s. In slow labs every packet is one: give
-a longer gap.
-
-A workload file is JSON: see weft sim fct --help.
-
-Traffic:
-`)
-	tw := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
-	for _, l := range fct.TrafficHelp() {
-		fmt.Fprintf(tw, "  %s\t%s\n", l[0], l[1])
-	}
-	tw.Flush()
-	fmt.Fprint(&s, `
-Rows, and who balances the load in them:
-`)
-	for _, r := range fct.Rows() {
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", r.Name, r.Where, r.Hosts.Label)
-	}
-	tw.Flush()
-	return strings.TrimSpace(s.String())
 }
 
 // shorten makes a quick run, as far as the flags do not say other values.
@@ -262,7 +217,7 @@ func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
 		about = notes
 	}
 	fmt.Fprintf(about, "%s, %g Mbit/s, %s; %s, sizes times %g; %s traffic, flows begin for %v; seeds %d to %d; a connection for each flow\n%s\n",
-		o.Options.Topology, o.RateMbit, o.Failure, o.Workload, o.Scale, o.Traffic, o.Duration, o.Seed, o.Seed+uint64(o.Seeds)-1, o.Machine)
+		o.Options.Topology, o.RateMbit, o.Failure, o.WorkloadName(), o.Scale, o.Traffic, o.Duration, o.Seed, o.Seed+uint64(o.Seeds)-1, o.Machine)
 	p := newProgress("")
 	o.Progress = func(row string, done, total int) {
 		p.what = row

@@ -13,26 +13,31 @@ import (
 // fctHead is of fctRows.
 var fctHead = []string{"policy", "where", "load", "sizes", "flows", "unfinished", "mean ms", "least to most", "p50", "p95", "p99", "p99.9", "slowdown p50", "p99", "idle %"}
 
+// fctRows leaves out classes without flows.
 func fctRows(results []fct.Result) (rows [][]string) {
 	for _, r := range results {
-		idle := fmt.Sprintf("%.0f", r.IdlePercent)
-		switch {
-		case r.Measured == fct.InSimulator:
-			idle = "simulated"
-		case r.Void:
-			idle += " VOID"
+		if r.Flows == 0 {
+			continue
 		}
-		row := []string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprint(r.Flows), fmt.Sprint(r.Unfinished)}
-		for _, ms := range []float64{r.MeanMs, -1, r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
-			if ms < 0 {
-				row = append(row, fmt.Sprintf("%.0f to %.0f", r.MeanLowMs, r.MeanHighMs))
-				continue
-			}
+		row := []string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprint(r.Flows), fmt.Sprint(r.Unfinished),
+			fmt.Sprintf("%.1f", r.MeanMs), fmt.Sprintf("%.0f to %.0f", r.MeanLowMs, r.MeanHighMs)}
+		for _, ms := range []float64{r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
 			row = append(row, fmt.Sprintf("%.1f", ms))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.1f", r.SlowdownP99), idle))
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.1f", r.SlowdownP99), idleCell(r)))
 	}
 	return rows
+}
+
+// idleCell says where the row is from if its processors do not matter, and if it is void.
+func idleCell(r fct.Result) string {
+	switch {
+	case r.Measured == fct.InSimulator:
+		return "simulated"
+	case r.Void:
+		return fmt.Sprintf("%.0f VOID", r.IdlePercent)
+	}
+	return fmt.Sprintf("%.0f", r.IdlePercent)
 }
 
 func fctTable(w io.Writer, head []string, rows [][]string) error {
@@ -69,16 +74,12 @@ func besideRows(results []fct.Result) (rows [][]string) {
 		if r.Measured == fct.InSimulator || r.Flows == 0 {
 			continue
 		}
-		idle := fmt.Sprintf("%.0f", r.IdlePercent)
-		if r.Void {
-			idle += " VOID"
-		}
 		row := []string{r.Policy, fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprintf("%.1f", r.MeanMs)}
 		if ok {
 			row = append(row, fmt.Sprintf("%.1f", s.MeanMs), ratio(r.MeanMs, s.MeanMs), fmt.Sprintf("%.1f", r.P99Ms), fmt.Sprintf("%.1f", s.P99Ms), ratio(r.P99Ms, s.P99Ms),
-				fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.2f", s.SlowdownP50), idle)
+				fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.2f", s.SlowdownP50), idleCell(r))
 		} else {
-			row = append(row, "none", "", fmt.Sprintf("%.1f", r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", idle)
+			row = append(row, "none", "", fmt.Sprintf("%.1f", r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", idleCell(r))
 		}
 		rows = append(rows, row)
 	}
@@ -105,4 +106,4 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 }
 
 // besideAbout says what the simulator has of the lab.
-const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes."
+const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so it hardly ever drops a SYN, which costs a second; links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes."
