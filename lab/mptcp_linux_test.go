@@ -45,6 +45,15 @@ func TestLab_mptcpSubflows(t *testing.T) {
 		}
 		return joins >= MPTCPSubflows-1
 	})
+	// The announced ports are in use, and another number is for new connections.
+	if err := l.EnableMPTCP(2); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []int{0, MaxMPTCPSubflows + 1} {
+		if l.EnableMPTCP(n) == nil {
+			t.Errorf("%d subflows are no error", n)
+		}
+	}
 }
 
 // A namespace is gone when a device in it is, of which the test holds the other end.
