@@ -36,6 +36,7 @@ type Lab struct {
 	observe   func(link topology.LinkID, from, to time.Time) // may be nil
 	nodes     map[topology.NodeID]*nodeHandle
 	silencers map[FailureMode]*ebpf.Program
+	announced bool // EnableMPTCP has had hosts announce their ports
 }
 
 // nodeHandle is an open connection to a node's kernel configuration.

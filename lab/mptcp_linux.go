@@ -33,42 +33,60 @@ const (
 )
 
 const (
-	mptcpExtraSubflows = 7    // besides the first: 8 in all, as MPTCP is measured in DRB §5
-	mptcpFirstPort     = 6001 // the kernel listens on these itself
+	// MPTCPSubflows is how many subflows a connection has in papers (DRB §5, CONGA §5).
+	MPTCPSubflows = 8
+	// MaxMPTCPSubflows is Linux's limit: the first, and MPTCP_PM_ADDR_MAX further ones. More
+	// are refused as an invalid argument.
+	MaxMPTCPSubflows = 9
+	mptcpFirstPort   = 6001 // the kernel listens on these itself
 )
 
-// EnableMPTCP allows 8 subflows over one pair of addresses to MPTCP connections between
-// hosts of IPv4. Each host announces its own address with further ports. So the subflows
-// differ in their five-tuples, and ECMP spreads them. The error is fs.ErrNotExist if the
-// kernel has no MPTCP.
-func (l *Lab) EnableMPTCP() error {
+// EnableMPTCP gives MPTCP connections between hosts of IPv4 so many subflows over one pair of
+// addresses, 1 to MaxMPTCPSubflows. Each host announces its own address with further ports. So
+// the subflows differ in their five-tuples, and ECMP spreads them. A later call changes the
+// number for new connections. The error is fs.ErrNotExist if the kernel has no MPTCP.
+func (l *Lab) EnableMPTCP(subflows int) error {
+	if subflows < 1 || subflows > MaxMPTCPSubflows {
+		return fmt.Errorf("MPTCP with %d subflows: the kernel's path manager gives a connection 1 to %d", subflows, MaxMPTCPSubflows)
+	}
+	l.mu.Lock()
+	announced := l.announced
+	l.mu.Unlock()
 	for n := range l.Config.nodes() {
 		if n.Layer != topology.LayerHost || !n.Addr.Is4() {
 			continue
 		}
-		if err := l.Do(n.ID, func() error { return enableMPTCP(n.Addr) }); err != nil {
+		if err := l.Do(n.ID, func() error { return enableMPTCP(n.Addr, subflows-1, announced) }); err != nil {
 			return kernel.Explain(fmt.Errorf("MPTCP of %s: %w", n.Name, err))
 		}
 	}
+	l.mu.Lock()
+	l.announced = true
+	l.mu.Unlock()
 	return nil
 }
 
-// enableMPTCP does it in the current network namespace.
-func enableMPTCP(own netip.Addr) error {
+// enableMPTCP does it in the current network namespace, with extra subflows besides the first.
+// All ports stay announced: connections that end hold theirs for a while, so that the kernel
+// could not listen on them anew.
+func enableMPTCP(own netip.Addr, extra int, announced bool) error {
 	family, err := kernel.GenlFamily(mptcpFamily)
 	if err != nil {
 		return err
 	}
-	if err := mptcpCall(family, mptcpCmdFlushAddrs); err != nil {
-		return err
-	}
 	err = mptcpCall(family, mptcpCmdSetLimits,
-		nl.NewRtAttr(mptcpAttrRcvAddAddr, nl.Uint32Attr(mptcpExtraSubflows)),
-		nl.NewRtAttr(mptcpAttrSubflows, nl.Uint32Attr(mptcpExtraSubflows)))
+		nl.NewRtAttr(mptcpAttrRcvAddAddr, nl.Uint32Attr(uint32(extra))),
+		nl.NewRtAttr(mptcpAttrSubflows, nl.Uint32Attr(uint32(extra))))
 	if err != nil {
 		return err
 	}
-	for i := range mptcpExtraSubflows {
+	if announced {
+		return nil
+	}
+	if err := mptcpCall(family, mptcpCmdFlushAddrs); err != nil {
+		return err
+	}
+	for i := range MaxMPTCPSubflows - 1 {
 		addr := nl.NewRtAttr(mptcpAttrAddr|unix.NLA_F_NESTED, nil)
 		addr.AddRtAttr(mptcpAddrFamily, nl.Uint16Attr(unix.AF_INET))
 		addr.AddRtAttr(mptcpAddr4, own.AsSlice())

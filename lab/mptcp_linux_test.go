@@ -24,7 +24,7 @@ func TestLab_mptcpSubflows(t *testing.T) {
 		t.Skip("this kernel has no MPTCP")
 	}
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=4")})
-	if err := l.EnableMPTCP(); err != nil {
+	if err := l.EnableMPTCP(MPTCPSubflows); err != nil {
 		t.Fatal(err)
 	}
 	hosts := kerneltest.Hosts(l.Config.Topology)
@@ -43,8 +43,17 @@ func TestLab_mptcpSubflows(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return joins >= mptcpExtraSubflows
+		return joins >= MPTCPSubflows-1
 	})
+	// The announced ports are in use, and another number is for new connections.
+	if err := l.EnableMPTCP(2); err != nil {
+		t.Error(err)
+	}
+	for _, n := range []int{0, MaxMPTCPSubflows + 1} {
+		if l.EnableMPTCP(n) == nil {
+			t.Errorf("%d subflows are no error", n)
+		}
+	}
 }
 
 // A namespace is gone when a device in it is, of which the test holds the other end.
@@ -52,7 +61,7 @@ func TestDown_freesNamespacesWithMPTCP(t *testing.T) {
 	slowtest.System(t)
 	kerneltest.NeedRoot(t)
 	l := upLab(t, Config{Topology: kerneltest.Topology(t, "fat-tree:k=2")})
-	if err := l.EnableMPTCP(); errors.Is(err, fs.ErrNotExist) {
+	if err := l.EnableMPTCP(MPTCPSubflows); errors.Is(err, fs.ErrNotExist) {
 		t.Skip("this kernel has no MPTCP")
 	} else if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,10 @@
 // that call opens the socket in the host's network namespace, for which a thread enters it:
 // their times contain that, as does the flow of one byte that ideal times are from.
 //
+// Some traffics have jobs, of which a flow is a part, and flows that begin when another one has
+// ended (plan). A workload file (File) has the flows of a run. Simulate plays the same flows in
+// the packet-level simulator.
+//
 // A flow without an answer at the deadline is unfinished. It counts as if it ended at the
 // deadline, so means and percentiles are then too low, but not by as much as without it.
 package fct

@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"weft/bench/sim/workload"
 	"weft/topology"
 )
 
@@ -27,8 +26,8 @@ func ideal(bytes int64, mbit float64, base time.Duration) time.Duration {
 	return base + time.Duration(math.Round(micros*float64(time.Microsecond)))
 }
 
-// hostsMbit is the lesser rate of the links of a flow's two hosts.
-func hostsMbit(t *topology.Topology, f workload.Flow, rateMbit float64) float64 {
+// hostsMbit is the lesser rate of the links of two hosts.
+func hostsMbit(t *topology.Topology, src, dst topology.NodeID, rateMbit float64) float64 {
 	of := func(h topology.NodeID) float64 { return cmp.Or(t.Rate(t.Ports(h)[0].Link), rateMbit) }
-	return min(of(f.Src), of(f.Dst))
+	return min(of(src), of(dst))
 }

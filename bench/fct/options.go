@@ -1,6 +1,7 @@
 package fct
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -8,6 +9,8 @@ import (
 
 	"weft/bench/sim/workload"
 	"weft/bench/testbed"
+	"weft/policy"
+	"weft/resequencer"
 	"weft/topology"
 )
 
@@ -18,7 +21,11 @@ type Options struct {
 	Rows     []Row   // in the order of the results
 	Workload string  // a distribution of workload.LoadCDF
 	Scale    float64 // its sizes are multiplied by this
-	Traffic  string  // one of Traffics
+	Traffic  string  // as in TrafficHelp
+	// JobBytes is the size of the traffic's jobs, before Scale: of a transfer of a shuffle, a
+	// file of incast, a block of hdfs. 0: the paper's.
+	JobBytes int64
+	Failure  string // as in FailureHelp; "": none
 	// Loads are the flows' payload as parts of what hosts can send out of their racks, above 0
 	// and at most 1.
 	Loads []float64
@@ -27,61 +34,139 @@ type Options struct {
 	// Flows begin during Duration. A run ends Drain later, or when all flows have finished.
 	Duration, Drain time.Duration
 	Machine         string // for the results
-	// Open makes the fabric whose switches balance by a rule; "": by the kernel's routes. Run
-	// closes it.
-	Open func(ctx context.Context, balance string) (testbed.Testbed, error)
+	// Hosts of weft choose paths and restore order so.
+	Policy      policy.Options
+	Resequencer resequencer.Config
+	// File, if not nil, has the flows of every round. Use sets it.
+	File *File
+	// Open makes a fabric. Run closes it.
+	Open func(context.Context, Fabric) (testbed.Testbed, error)
+	// OnDelay, if not nil, is told what a link and the node behind it delay a packet in the idle
+	// fabric, for Simulate.
+	OnDelay func(time.Duration)
 	// Progress, if not nil, is called before each run with how many runs are done.
 	Progress func(row string, done, total int)
 	// Note, if not nil, is told what a reader of the results must know.
 	Note func(string)
 }
 
-// Check says what is wrong with the options, Open aside, in the words of the command's flags.
-func (o *Options) Check() error {
-	_, err := o.sizes()
-	return err
+// Fabric is what distinguishes the fabrics of rows.
+type Fabric struct {
+	Balance string // the rule by which switches choose the next hop; "": the kernel's routes
+	// MarkBytes is the queue from which switches mark packets, at a port of Options.RateMbit;
+	// 0: they do not.
+	MarkBytes int
 }
 
-// sizes checks the options and returns the distribution of the flows' sizes.
-func (o *Options) sizes() (*workload.CDF, error) {
+// Use takes the fabric and the flows of a File.
+func (o *Options) Use(f *File) error {
+	t, _, err := f.plan()
+	if err != nil {
+		return err
+	}
+	o.File, o.Topology, o.RateMbit, o.Workload, o.Traffic = f, t, f.RateMbit, f.Workload, f.Traffic
+	o.Loads, o.Scale, o.Seed, o.Duration = []float64{f.Load}, f.Scale, f.Seed, time.Duration(f.DurationUs)*time.Microsecond
+	return nil
+}
+
+// Check says what is wrong with the options, Open aside, in the words of the command's flags.
+// A shuffle has one load.
+func (o *Options) Check() error {
 	switch {
 	case o.Topology == nil:
-		return nil, errors.New("topology: none is given")
+		return errors.New("topology: none is given")
 	case len(o.Rows) == 0:
-		return nil, errors.New("rows: none is named")
-	case !(o.Scale > 0 && o.Scale <= 1000):
-		return nil, fmt.Errorf("scale %g: must be above 0, at most 1000", o.Scale)
+		return errors.New("rows: none is named")
+	case !(o.Scale > 0 && o.Scale <= maxScale):
+		return fmt.Errorf("scale %g: must be above 0, at most %d", o.Scale, maxScale)
 	case len(o.Loads) == 0:
-		return nil, errors.New("loads: none is named")
+		return errors.New("loads: none is named")
 	case o.Seeds < 1 || o.Seeds > 1000:
-		return nil, fmt.Errorf("seeds %d: must be from 1 to 1000", o.Seeds)
+		return fmt.Errorf("seeds %d: must be from 1 to 1000", o.Seeds)
 	case o.Duration <= 0 || o.Drain <= 0:
-		return nil, fmt.Errorf("duration %v and drain %v: must be above 0", o.Duration, o.Drain)
+		return fmt.Errorf("duration %v and drain %v: must be above 0", o.Duration, o.Drain)
+	case o.Duration > maxDuration || o.Drain > maxDuration:
+		return fmt.Errorf("duration %v and drain %v: must be at most %v", o.Duration, o.Drain, maxDuration)
 	}
-	if err := checkTraffic(o.Traffic); err != nil {
+	if _, err := parseFailure(o.Failure, o.Topology); err != nil {
+		return err
+	}
+	if o.File != nil {
+		return nil
+	}
+	a, err := o.arrivals()
+	if err != nil {
+		return err
+	}
+	if a.traffic.kind == shuffle {
+		o.Loads = []float64{1}
+	}
+	return o.checkLoads(a)
+}
+
+// checkLoads also makes flows of the first load, which finds what the topology is too small for.
+func (o *Options) checkLoads(a *arrivals) error {
+	for _, load := range o.Loads {
+		if !(load > 0 && load <= 1) {
+			return fmt.Errorf("loads: %g: must be above 0, at most 1", load)
+		}
+		switch n, begun := a.expected(load); {
+		case n > maxFlows/2:
+			return fmt.Errorf("load %g makes about %.0f flows in %v, %d are the most: shorten the duration or raise the scale", load, n, o.Duration, maxFlows/2)
+		case begun < 1:
+			return fmt.Errorf("load %g makes less than one flow in %v: lengthen the duration or lower the scale", load, o.Duration)
+		}
+	}
+	if _, err := a.plan(o.Loads[0], o.Seed); err != nil {
+		return fmt.Errorf("traffic %q: %w; choose parameters that fit the topology, or another one", a.traffic.name, err)
+	}
+	return nil
+}
+
+// arrivals are what flows are made of without a File.
+func (o *Options) arrivals() (*arrivals, error) {
+	t, err := parseTraffic(o.Traffic)
+	if err != nil {
 		return nil, err
 	}
+	o.Traffic = t.name
+	a := &arrivals{topology: o.Topology, rateMbit: o.RateMbit, traffic: t, duration: o.Duration}
+	switch most := int64(maxFlowBytes / maxScale); {
+	case t.jobBytes() == 0 && o.JobBytes != 0:
+		return nil, fmt.Errorf("job-bytes %d: flows of traffic %s have the workload's sizes: leave it out", o.JobBytes, t.name)
+	case o.JobBytes < 0 || o.JobBytes > most:
+		return nil, fmt.Errorf("job-bytes %d: must be from 1 to %d, or 0 for the paper's", o.JobBytes, most)
+	}
+	a.jobBytes = max(1, int64(float64(cmp.Or(o.JobBytes, t.jobBytes()))*o.Scale))
 	cdf, err := workload.LoadCDF(o.Workload)
 	if err != nil {
 		return nil, err
 	}
-	sizes := cdf.Scale(o.Scale)
-	a := arrivals{o.Topology, o.RateMbit, sizes, o.Traffic, o.Duration}
-	if _, err := a.destination(o.Seed); err != nil {
-		return nil, err
+	a.sizes = cdf.Scale(o.Scale)
+	return a, nil
+}
+
+// plan returns the flows of a run.
+func (o *Options) plan(load float64, seed uint64) (p plan, err error) {
+	if o.File != nil {
+		_, p, err = o.File.plan()
+		return p, err
 	}
-	for _, load := range o.Loads {
-		if !(load > 0 && load <= 1) {
-			return nil, fmt.Errorf("loads: %g: must be above 0, at most 1", load)
-		}
-		switch n := a.perSecond(load) * o.Duration.Seconds(); {
-		case n > maxFlows/2:
-			return nil, fmt.Errorf("load %g makes about %.0f flows in %v, %d are the most: shorten the duration or raise the scale", load, n, o.Duration, maxFlows/2)
-		case n < 1:
-			return nil, fmt.Errorf("load %g makes less than one flow in %v: lengthen the duration or lower the scale", load, o.Duration)
+	a, err := o.arrivals()
+	if err != nil {
+		return p, err
+	}
+	return a.plan(load, seed)
+}
+
+// WorkloadName says whose sizes flows have.
+func (o *Options) WorkloadName() string {
+	if o.File == nil {
+		if t, err := parseTraffic(o.Traffic); err == nil && t.jobBytes() > 0 {
+			return fmt.Sprintf("fixed(%d)", cmp.Or(o.JobBytes, t.jobBytes()))
 		}
 	}
-	return sizes, nil
+	return o.Workload
 }
 
 func (o *Options) note(format string, args ...any) {

@@ -29,18 +29,11 @@ type player struct {
 	broken error // why the first flow failed before the deadline
 }
 
-// outcome is what became of a flow.
-type outcome struct {
-	late     time.Duration // by which it began too late
-	took     time.Duration // until the deadline if it is not finished
-	finished bool
-}
-
-// play begins each flow at its time. It returns when all have finished, or have failed, or at
+// play begins each flow at its time, or when the one has ended that it follows. It returns when all have finished, or have failed, or at
 // the deadline, which is until after the first could begin. Outcomes are in the order of
-// flows. broken says why the first flow failed that did not miss the deadline. It is an error
-// if other bytes arrived than were sent.
-func play(ctx context.Context, s *testbed.Session, flows []workload.Flow, until time.Duration) (all []outcome, broken, err error) {
+// flows; a flow whose predecessor did not end has not begun. broken says why the first flow failed that did not miss the deadline. It is a
+// shortfall if other bytes arrived than were sent.
+func play(ctx context.Context, s *testbed.Session, flows plan, until time.Duration) (all []outcome, broken, err error) {
 	p := &player{hosts: s.Hosts}
 	defer p.stop()
 	if err := p.listen(); err != nil {
@@ -51,12 +44,37 @@ func play(ctx context.Context, s *testbed.Session, flows []workload.Flow, until 
 	defer context.AfterFunc(ctx, p.open.Close)()
 	ctx, cancel := context.WithDeadline(ctx, p.deadline)
 	defer cancel()
-	all = make([]outcome, len(flows))
-	errs := make([]error, len(flows))
+	all = make([]outcome, len(flows.flows))
+	errs := make([]error, len(flows.flows))
+	ended := make([]chan struct{}, len(flows.flows)) // of flows that others follow
+	for i := range flows.flows {
+		if after := flows.follows(i); after >= 0 && ended[after] == nil {
+			ended[after] = make(chan struct{})
+		}
+	}
 	var sent sync.WaitGroup
-	for i, f := range flows {
-		waitUntil(ctx, p.begin.Add(f.Start))
-		sent.Go(func() { all[i], errs[i] = p.send(ctx, f) })
+	for i, f := range flows.flows {
+		after := flows.follows(i)
+		if after < 0 {
+			waitUntil(ctx, p.begin.Add(f.Start))
+		}
+		sent.Go(func() {
+			if ended[i] != nil {
+				defer close(ended[i])
+			}
+			due := p.begin.Add(f.Start)
+			if after >= 0 {
+				<-ended[after]
+				if !all[after].finished {
+					return
+				}
+				if now := time.Now(); now.After(due) {
+					due = now
+				}
+				waitUntil(ctx, due)
+			}
+			all[i], errs[i] = p.send(ctx, f, due)
+		})
 	}
 	sent.Wait()
 	if errors.Is(ctx.Err(), context.Canceled) {
@@ -115,15 +133,26 @@ func serve(c net.Conn) {
 	c.Write(binary.BigEndian.AppendUint64(nil, uint64(n)))
 }
 
-// send plays one flow.
-func (p *player) send(ctx context.Context, f workload.Flow) (o outcome, err error) {
+// shortfall is the error of a flow of which other bytes arrived than were sent.
+type shortfall struct {
+	workload.Flow
+	arrived int64
+}
+
+func (s shortfall) Error() string {
+	return fmt.Sprintf("host %d sent %d bytes to host %d, and %d arrived", s.Src, s.Bytes, s.Dst, s.arrived)
+}
+
+// send plays one flow, which is due now.
+func (p *player) send(ctx context.Context, f workload.Flow, due time.Time) (o outcome, err error) {
 	start := time.Now()
-	o.late = start.Sub(p.begin.Add(f.Start))
+	o.begun, o.began, o.late = true, start.Sub(p.begin), start.Sub(due)
 	n, err := p.transfer(ctx, f)
 	o.took = time.Since(start)
 	switch {
 	case err == nil && n != f.Bytes:
-		return o, fmt.Errorf("host %d sent %d bytes to host %d, and %d arrived", f.Src, f.Bytes, f.Dst, n)
+		o.took = p.deadline.Sub(start)
+		return o, shortfall{f, n}
 	case err == nil:
 		o.finished = true
 		return o, nil

@@ -1,9 +1,12 @@
 package fct
 
 import (
+	"math"
+	"slices"
 	"time"
 
 	"weft/bench/stats"
+	"weft/bench/testbed"
 )
 
 // Flows smaller than miceBytes are mice, flows larger than elephantBytes are elephants, before
@@ -13,7 +16,10 @@ const (
 	elephantBytes = 10_000_000
 )
 
-// sizeClasses are those of Result.SizeClass.
+// jobsClass is the size class whose flows are the traffic's jobs.
+const jobsClass = "jobs"
+
+// sizeClasses are those of Result.SizeClass that every traffic has.
 var sizeClasses = []string{"all", "mice", "elephants"}
 
 // inClass reports whether a flow of a size counts in a class.
@@ -27,71 +33,148 @@ func inClass(class string, bytes int64, scale float64) bool {
 	return true
 }
 
+// Measured says where a Result is from.
+const (
+	InLab       = "lab"
+	InSimulator = "simulator"
+)
+
 // Result is what the flows of a size class took in a row under a load. Flows and Unfinished
 // are of all seeds together. The other figures are medians over the seeds; 0 if there is no flow.
 type Result struct {
 	Policy      string  `json:"policy"`
 	Where       Where   `json:"where"`
+	Measured    string  `json:"measured"` // lab, simulator
 	Topology    string  `json:"topology"`
+	Failure     string  `json:"failure"`
 	Workload    string  `json:"workload"`
 	Load        float64 `json:"load"`       // payload, as a part of what hosts can send out of their racks
-	SizeClass   string  `json:"size_class"` // all, mice, elephants
+	SizeClass   string  `json:"size_class"` // all, mice, elephants; jobs where the traffic has jobs
 	Flows       int     `json:"flows"`
 	Unfinished  int     `json:"unfinished"` // at the deadline; they count as if they ended then
 	MeanMs      float64 `json:"mean_ms"`
+	P50Ms       float64 `json:"p50_ms"`
+	P95Ms       float64 `json:"p95_ms"`
 	P99Ms       float64 `json:"p99_ms"`
+	P999Ms      float64 `json:"p999_ms"`
+	MaxMs       float64 `json:"max_ms"`
 	SlowdownP50 float64 `json:"slowdown_p50"` // completion time by that of a flow alone
 	SlowdownP99 float64 `json:"slowdown_p99"`
-	IdlePercent float64 `json:"idle_percent"` // of the machine's processors; -1 if not known
-	Traffic     string  `json:"traffic"`
-	RateMbit    float64 `json:"rate_mbit"`
-	Scale       float64 `json:"scale"` // of the workload's sizes
-	Seed        uint64  `json:"seed"`  // the first
-	Seeds       int     `json:"seeds"`
-	Machine     string  `json:"machine,omitempty"`
+	// MeanLowMs and MeanHighMs are the least and the most of the seeds' means. The median of
+	// all possible seeds' means lies between them with ConfidencePercent: 100·(1-2^(1-n)) with
+	// n seeds, whatever the distribution is (the sign test's interval).
+	MeanLowMs         float64 `json:"mean_low_ms"`
+	MeanHighMs        float64 `json:"mean_high_ms"`
+	ConfidencePercent float64 `json:"confidence_percent"`
+	IdlePercent       float64 `json:"idle_percent"` // of the machine's processors; -1 if not known
+	// Void says that the processors were idle so little that this measures them and not the
+	// fabric.
+	Void     bool    `json:"void"`
+	Traffic  string  `json:"traffic"`
+	RateMbit float64 `json:"rate_mbit"`
+	Scale    float64 `json:"scale"` // of the workload's sizes
+	Seed     uint64  `json:"seed"`  // the first
+	Seeds    int     `json:"seeds"`
+	Machine  string  `json:"machine,omitempty"`
+
+	runs *[]run // of all sizes
 }
 
-// sample is a flow that has been played.
+// sample is a flow that has been played, or a job.
 type sample struct {
 	bytes       int64
 	took, ideal time.Duration
+	begun       bool // false: the flow before it did not end
 	finished    bool
 }
 
 // run is a row under a load with a seed.
 type run struct {
 	samples []sample
+	jobs    []sample
 	idle    float64       // percent
 	late    time.Duration // by which a flow began too late, at most
 	broken  error         // why a flow failed before the deadline; nil: none did
 }
 
-// summarise fills in the figures of r from a run of each seed.
+// of returns the flows of a size class.
+func (r *run) of(class string, scale float64) []sample {
+	if class == jobsClass {
+		return r.jobs
+	}
+	return slices.DeleteFunc(slices.Clone(r.samples), func(s sample) bool { return !inClass(class, s.bytes, scale) })
+}
+
+// slowdowns returns the completion times of samples that have begun, in milliseconds, and by
+// the ideal ones.
+func slowdowns(samples []sample) (ms, slow []float64) {
+	for _, s := range samples {
+		if s.begun {
+			ms, slow = append(ms, float64(s.took)/float64(time.Millisecond)), append(slow, float64(s.took)/float64(s.ideal))
+		}
+	}
+	return ms, slow
+}
+
+// summarise fills in the figures of r from a run of each seed. Flows that have not begun are
+// unfinished, and have no time.
 func (r *Result) summarise(runs []run) {
-	var mean, p99, slow50, slow99, idle []float64
+	var mean, p50, p95, p99, p999, most, slow50, slow99, idle []float64
 	for _, run := range runs {
 		idle = append(idle, run.idle)
-		var ms, slow []float64
-		sum := 0.0
-		for _, s := range run.samples {
-			if !inClass(r.SizeClass, s.bytes, r.Scale) {
-				continue
-			}
-			r.Flows++
+		samples := run.of(r.SizeClass, r.Scale)
+		r.Flows += len(samples)
+		for _, s := range samples {
 			if !s.finished {
 				r.Unfinished++
 			}
-			t := float64(s.took) / float64(time.Millisecond)
-			sum += t
-			ms, slow = append(ms, t), append(slow, float64(s.took)/float64(s.ideal))
 		}
+		ms, slow := slowdowns(samples)
 		if len(ms) == 0 {
 			continue
 		}
-		mean, p99 = append(mean, sum/float64(len(ms))), append(p99, stats.Percentile(ms, 99))
+		sum := 0.0
+		for _, t := range ms {
+			sum += t
+		}
+		mean = append(mean, sum/float64(len(ms)))
+		p50, p95 = append(p50, stats.Percentile(ms, 50)), append(p95, stats.Percentile(ms, 95))
+		p99, p999 = append(p99, stats.Percentile(ms, 99)), append(p999, stats.Percentile(ms, 99.9))
+		most = append(most, slices.Max(ms))
 		slow50, slow99 = append(slow50, stats.Percentile(slow, 50)), append(slow99, stats.Percentile(slow, 99))
 	}
-	r.MeanMs, r.P99Ms = stats.Median(mean), stats.Median(p99)
+	r.MeanMs, r.P50Ms, r.P95Ms = stats.Median(mean), stats.Median(p50), stats.Median(p95)
+	r.P99Ms, r.P999Ms, r.MaxMs = stats.Median(p99), stats.Median(p999), stats.Median(most)
 	r.SlowdownP50, r.SlowdownP99 = stats.Median(slow50), stats.Median(slow99)
+	if n := len(mean); n > 0 {
+		r.MeanLowMs, r.MeanHighMs = slices.Min(mean), slices.Max(mean)
+		r.ConfidencePercent = Confidence(n)
+	}
 	r.IdlePercent = stats.Median(idle)
+	r.Void = r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
+}
+
+// Confidence is in percent how surely the median of all possible rounds lies between the least
+// and the most of n.
+func Confidence(n int) float64 { return 100 * (1 - math.Pow(2, 1-float64(n))) }
+
+// results are by row, load and size class.
+func (o *Options) results(measured string, runs map[cell][]run) (results []Result) {
+	for i, row := range o.Rows {
+		for j, load := range o.Loads {
+			all := runs[cell{i, j}]
+			classes := sizeClasses
+			if len(all) > 0 && all[0].jobs != nil {
+				classes = append(slices.Clone(classes), jobsClass)
+			}
+			f, _ := parseFailure(o.Failure, o.Topology) // checked
+			for _, class := range classes {
+				r := Result{Policy: row.Name, Where: row.Where, Measured: measured, Topology: o.Topology.String(), Failure: f.name, Workload: o.WorkloadName(),
+					Load: load, SizeClass: class, Traffic: o.Traffic, RateMbit: o.RateMbit, Scale: o.Scale, Seed: o.Seed, Seeds: o.Seeds, Machine: o.Machine, runs: &all}
+				r.summarise(all)
+				results = append(results, r)
+			}
+		}
+	}
+	return results
 }

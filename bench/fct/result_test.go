@@ -39,11 +39,11 @@ func TestIdeal_byHand(t *testing.T) {
 func TestHostsMbit_isTheSlowerHosts(t *testing.T) {
 	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=1,host-rate=20,h0.0.2-e0.0=5")
 	for _, f := range []workload.Flow{{Src: 0, Dst: 1}, {Src: 1, Dst: 0}} {
-		if got := hostsMbit(top, f, 10); got != 5 {
+		if got := hostsMbit(top, f.Src, f.Dst, 10); got != 5 {
 			t.Errorf("%g Mbit/s from %d to %d", got, f.Src, f.Dst)
 		}
 	}
-	if got := hostsMbit(parse(t, "fat-tree:k=4"), workload.Flow{Src: 3, Dst: 9}, 10); got != 10 {
+	if got := hostsMbit(parse(t, "fat-tree:k=4"), 3, 9, 10); got != 10 {
 		t.Errorf("%g Mbit/s without rates", got)
 	}
 }
@@ -63,16 +63,16 @@ func TestInClass_boundsScale(t *testing.T) {
 func TestSummarise_byHand(t *testing.T) {
 	one := run{idle: 40}
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(100) {
-		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, finished: true})
+		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, begun: true, finished: true})
 	}
-	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, finished: false})
-	two := run{idle: 60, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, finished: true}}}
+	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, finished: false})
+	two := run{idle: 60, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, finished: true}}}
 	for class, want := range map[string]Result{
 		// means of the two seeds: the median of two
-		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P99Ms: (99 + 200) / 2., SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
-		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P99Ms: 5000, SlowdownP50: 5, SlowdownP99: 5},
+		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: 147.5, P99Ms: (99 + 200) / 2., P999Ms: 150, MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
+		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P50Ms: 5000, P95Ms: 5000, P99Ms: 5000, P999Ms: 5000, MaxMs: 5000, MeanLowMs: 5000, MeanHighMs: 5000, SlowdownP50: 5, SlowdownP99: 5},
 		// The elephant's time is the longest, but its slowdown is not.
-		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P99Ms: (100 + 200) / 2., SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
+		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: 148, P99Ms: (100 + 200) / 2., P999Ms: 2600, MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
 	} {
 		want.SizeClass, want.Scale, want.IdlePercent = class, 1, 50
 		got := Result{SizeClass: class, Scale: 1}
@@ -91,11 +91,38 @@ func TestSummarise_byHand(t *testing.T) {
 	}
 }
 
+// A row is void if the processors were busier than the bound in the median round, and not if
+// nobody knows.
+func TestSummarise_void(t *testing.T) {
+	for _, c := range []struct {
+		idle []float64
+		void bool
+	}{{[]float64{9, 50, 8}, true}, {[]float64{9, 50, 60}, false}, {[]float64{-1}, false}, {[]float64{10}, false}, {[]float64{0}, true}} {
+		var runs []run
+		for _, idle := range c.idle {
+			runs = append(runs, run{idle: idle})
+		}
+		r := Result{SizeClass: "all", Scale: 1}
+		if r.summarise(runs); r.Void != c.void {
+			t.Errorf("idle %v: void %v", c.idle, r.Void)
+		}
+	}
+}
+
+// A flow that has not begun is unfinished, and no figure contains it.
+func TestSummarise_flowsThatDidNotBegin(t *testing.T) {
+	r := Result{SizeClass: "all", Scale: 1}
+	r.summarise([]run{{samples: []sample{{bytes: 1, took: time.Second, ideal: time.Second, begun: true, finished: true}, {bytes: 1, ideal: time.Second}}}})
+	if r.Flows != 2 || r.Unfinished != 1 || r.MeanMs != 1000 || r.P50Ms != 1000 || r.SlowdownP50 != 1 {
+		t.Errorf("%+v", r)
+	}
+}
+
 // The median of three seeds is one of them, whatever their order.
 func TestSummarise_isTheMedianSeed(t *testing.T) {
 	var runs []run
 	for _, ms := range []time.Duration{30, 10, 20} {
-		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, finished: true}}})
+		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, begun: true, finished: true}}})
 	}
 	r := Result{SizeClass: "all", Scale: 1}
 	if r.summarise(runs); r.MeanMs != 20 || r.P99Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {
@@ -136,6 +163,16 @@ func TestRows_whoBalances(t *testing.T) {
 	if r := switchRow("drill"); r.Name != "switch-drill" || r.Where != Switch || r.Balance != "drill" || r.Hosts.Name != "kernel-ecmp" {
 		t.Errorf("%+v", r)
 	}
+	mptcp, err := Select([]string{"kernel-mptcp:subflows=1", "kernel-mptcp:subflows=32", "kernel-bbr", "kernel-dctcp"})
+	if err != nil || mptcp[0].Hosts.Subflows != 1 || mptcp[1].Hosts.Subflows != 32 || !mptcp[1].Hosts.MPTCP || mptcp[1].Where != Kernel ||
+		mptcp[2].Hosts.Congestion != "bbr" || mptcp[2].MarkBytes != 0 || mptcp[3].MarkBytes == 0 {
+		t.Errorf("%+v, %v", mptcp, err)
+	}
+	for _, bad := range []string{"kernel-mptcp:subflows=0", "kernel-mptcp:subflows=33", "kernel-mptcp:4", "kernel-mptcp:subflows=x"} {
+		if _, err := Select([]string{bad}); err == nil || !strings.Contains(err.Error(), "1 to 32") {
+			t.Errorf("%s: error %v", bad, err)
+		}
+	}
 	rows, err := Select([]string{"switch-letflow:gap=60ms", "switch-letflow"})
 	if err != nil || rows[0].Balance != "letflow:gap=60ms" || rows[0].Where != Switch || rows[1].Balance != "letflow" {
 		t.Errorf("%+v, %v", rows, err)
@@ -160,14 +197,14 @@ func TestSupported_withoutAFabric(t *testing.T) {
 	var notes []string
 	opened := 0
 	o := Options{Rows: append(rows, rows[1]), Note: func(s string) { notes = append(notes, s) },
-		Open: func(_ context.Context, balance string) (testbed.Testbed, error) {
+		Open: func(_ context.Context, f Fabric) (testbed.Testbed, error) {
 			opened++
-			if balance != "" {
-				return nil, errors.New("no " + balance + " here")
+			if f.Balance != "" {
+				return nil, errors.New("no " + f.Balance + " here")
 			}
 			return testbed.InMemory(testbed.Config{}), nil
 		}}
-	b := &bench{Options: &o, beds: make(map[string]testbed.Testbed), unbuilt: make(map[string]error)}
+	b := &bench{Options: &o, beds: make(map[Fabric]testbed.Testbed), unbuilt: make(map[Fabric]error)}
 	if err := b.supported(t.Context()); err != nil || len(b.Rows) != 1 || b.Rows[0].Name != "drb" || opened != 3 {
 		t.Errorf("%v, %d fabrics, %+v", err, opened, b.Rows)
 	}

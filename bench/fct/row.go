@@ -3,6 +3,7 @@ package fct
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"weft/bench/named"
@@ -25,15 +26,15 @@ type Row struct {
 	Name  string
 	Where Where
 	Hosts testbed.Row // what runs at hosts
-	// Balance is the rule by which switches choose the next hop; "": the kernel's routes. Each
-	// rule has a fabric of its own (Options.Open).
-	Balance string
+	// Fabric is opened once for all rows that have the same (Options.Open).
+	Fabric
 }
 
 // DefaultRows are measured where nobody says which.
 var DefaultRows = []string{"kernel-ecmp", "kernel-drb", "host-auto", "gateway-presto", "drb"}
 
-// Rows returns all rows: every kind of host over the kernel's routes, then the switches.
+// Rows returns all rows: every kind of host over the kernel's routes, the kernel's TCP with
+// other congestion controls, then the switches.
 func Rows() (rows []Row) {
 	for _, h := range testbed.Rows() {
 		where := Host
@@ -41,6 +42,9 @@ func Rows() (rows []Row) {
 			where = Kernel
 		}
 		rows = append(rows, Row{Name: h.Name, Where: where, Hosts: h})
+	}
+	for _, c := range controls {
+		rows = append(rows, controlRow(c))
 	}
 	for _, rule := range switchRules {
 		rows = append(rows, switchRow(rule))
@@ -51,13 +55,47 @@ func Rows() (rows []Row) {
 // switchRules are the rules by which switches balance; each is a row.
 var switchRules = []string{"two-level", "classifier", "rb", "rrb", "drb", "letflow", "drill", "conga", "luopan"}
 
-const switchPrefix = "switch-"
+const (
+	switchPrefix = "switch-"
+	mptcpRow     = "kernel-mptcp"
+	maxSubflows  = 32 // as in DRB F8
+)
+
+// control is a congestion control of the kernel's TCP; each is a row.
+type control struct{ name, about string }
+
+// marks is the queue from which switches mark for DCTCP: 20 packets (thesis §5.3.2).
+const marks = 20 * (mss + headers)
+
+var controls = []control{
+	{"cubic", "as kernel-ecmp"},
+	{"bbr", ""},
+	{"dctcp", "the kernel's module; switches mark from 20 packets on"},
+	{congestionName, "weft's, where the kernel has none; switches mark likewise"},
+}
+
+// congestionName is internal/congestion's DCTCP.
+const congestionName = "weft_dctcp"
+
+func controlRow(c control) Row {
+	hosts := plainHosts()
+	hosts.Congestion = c.name
+	hosts.Label = "kernel TCP over kernel ECMP, " + c.name
+	if c.about != "" {
+		hosts.Label += ", " + c.about
+	}
+	row := Row{Name: "kernel-" + c.name, Where: Kernel, Hosts: hosts}
+	if strings.Contains(c.name, "dctcp") {
+		row.MarkBytes = marks
+	}
+	return row
+}
 
 // switchRow is plain hosts on switches that choose the next hop by a rule.
 func switchRow(rule string) Row {
 	hosts := plainHosts()
 	hosts.Label = "kernel TCP, switches choose the next hop by " + rule
-	return Row{Name: switchPrefix + rule, Where: Switch, Hosts: hosts, Balance: rule}
+	return Row{Name: switchPrefix + rule, Where: Switch, Hosts: hosts, Fabric: Fabric{Balance: rule}}
 }
 
 // plainHosts have the kernel's TCP and no weft.
@@ -67,10 +105,20 @@ func plainHosts() testbed.Row {
 }
 
 // Select returns the rows with the given names, in that order. A name of a switch's row may have
-// the rule's parameters behind it, as in switch-letflow:gap=60ms.
+// the rule's parameters behind it, as in switch-letflow:gap=60ms, that of MPTCP subflows=1 to
+// 32.
 func Select(names []string) ([]Row, error) {
 	all := Rows()
 	for _, name := range names {
+		if parameter, ok := strings.CutPrefix(name, mptcpRow+":"); ok {
+			row, err := subflowsRow(all, parameter)
+			if err != nil {
+				return nil, fmt.Errorf("row %q: %w", name, err)
+			}
+			row.Name = name
+			all = append(all, row)
+			continue
+		}
 		rule, ok := strings.CutPrefix(name, switchPrefix)
 		if !ok || !strings.Contains(rule, ":") {
 			continue
@@ -81,4 +129,17 @@ func Select(names []string) ([]Row, error) {
 		all = append(all, switchRow(rule))
 	}
 	return named.Select("row", all, func(r Row) string { return r.Name }, names)
+}
+
+// subflowsRow is MPTCP with a number of subflows, by a parameter subflows=N.
+func subflowsRow(all []Row, parameter string) (row Row, err error) {
+	number, ok := strings.CutPrefix(parameter, "subflows=")
+	n, err := strconv.Atoi(number)
+	if !ok || err != nil || n < 1 || n > maxSubflows {
+		return row, fmt.Errorf("must be %s:subflows=N, N from 1 to %d", mptcpRow, maxSubflows)
+	}
+	row = all[slices.IndexFunc(all, func(r Row) bool { return r.Name == mptcpRow })]
+	row.Hosts.Subflows = n
+	row.Hosts.Label = fmt.Sprintf("kernel MPTCP, %d subflows", n)
+	return row, nil
 }

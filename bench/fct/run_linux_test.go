@@ -35,7 +35,7 @@ func TestIdeal_isTheLeastInALab(t *testing.T) {
 	for _, bytes := range []int64{5_000, 40_000} {
 		least := time.Hour
 		for range 5 {
-			all, broken, err := play(t.Context(), s, []workload.Flow{{Dst: 1, Bytes: bytes}}, time.Minute)
+			all, broken, err := play(t.Context(), s, plan{flows: []workload.Flow{{Dst: 1, Bytes: bytes}}}, time.Minute)
 			if err != nil || broken != nil || !all[0].finished {
 				t.Fatal(all, broken, err)
 			}
@@ -70,7 +70,8 @@ func TestRun_inALab(t *testing.T) {
 	labs := make(map[string]*lab.Lab) // by rule
 	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.02, Traffic: "random",
 		Loads: []float64{0.3}, Seed: 1, Seeds: 1, Duration: 500 * time.Millisecond, Drain: time.Minute, Machine: "this",
-		Open: func(ctx context.Context, balance string) (testbed.Testbed, error) {
+		Open: func(ctx context.Context, f Fabric) (testbed.Testbed, error) {
+			balance := f.Balance
 			name := map[string]string{"": "r", "drill": "d"}[balance]
 			l, err := lab.Hold(ctx, lab.Config{Name: kerneltest.LabName(name), Topology: top, RateMbit: 10, Balance: balance})
 			if err != nil {

@@ -156,7 +156,7 @@ func (d *Daemons) lacks(h DaemonHost) (why string, err error) {
 
 // Session has the TCP of the hosts' kernels. It counts retransmissions, and no links.
 func (d *Daemons) Session() (*Session, error) {
-	return kernelSession(d.lab, d.Hosts, false, func() ([]LinkBytes, error) { return nil, nil })
+	return kernelSession(d.lab, d.Hosts, kernelHost{congestion: congestionControl}, func() ([]LinkBytes, error) { return nil, nil })
 }
 
 // Close ends the daemons.

@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,15 +14,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/congestion"
 	"weft/lab"
 	"weft/topology"
 )
 
 // kernelHost is the TCP of a host's kernel.
 type kernelHost struct {
-	lab   *lab.Lab
-	id    topology.NodeID
-	mptcp bool
+	lab        *lab.Lab
+	id         topology.NodeID
+	mptcp      bool
+	congestion string // congestion control
 }
 
 // startKernel makes a session of the hosts' kernels, with what sprays their
@@ -52,7 +55,7 @@ func (t *namespaces) startKernel(row Row, links func() ([]LinkBytes, error)) (*S
 
 func (t *namespaces) kernelSession(row Row, links func() ([]LinkBytes, error)) (*Session, error) {
 	if row.MPTCP {
-		if err := t.lab.EnableMPTCP(); err != nil {
+		if err := t.lab.EnableMPTCP(cmp.Or(row.Subflows, lab.MPTCPSubflows)); err != nil {
 			return nil, err
 		}
 	}
@@ -60,14 +63,38 @@ func (t *namespaces) kernelSession(row Row, links func() ([]LinkBytes, error)) (
 	for n := range t.config.Topology.Hosts() {
 		hosts = append(hosts, DaemonHost{ID: n.ID, Name: n.Name, Address: n.Addr})
 	}
-	return kernelSession(t.lab, hosts, row.MPTCP, links)
+	control := cmp.Or(row.Congestion, congestionControl)
+	end, err := haveCongestion(control)
+	if err != nil {
+		return nil, err
+	}
+	s, err := kernelSession(t.lab, hosts, kernelHost{mptcp: row.MPTCP, congestion: control}, links)
+	if err != nil {
+		return nil, errors.Join(err, end())
+	}
+	s.close = end
+	return s, nil
 }
 
-// kernelSession has the kernels of the hosts; links reads the link counters.
-func kernelSession(l *lab.Lab, hosts []DaemonHost, mptcp bool, links func() ([]LinkBytes, error)) (*Session, error) {
+// haveCongestion says why the kernel has no such congestion control. It brings weft's, which
+// stays until end.
+func haveCongestion(name string) (end func() error, err error) {
+	if name == congestion.Name {
+		r, err := congestion.Register()
+		if err != nil {
+			return nil, err
+		}
+		return r.Close, nil
+	}
+	return func() error { return nil }, congestion.Check(name)
+}
+
+// kernelSession has the kernels of the hosts, all as like is; links reads the link counters.
+func kernelSession(l *lab.Lab, hosts []DaemonHost, like kernelHost, links func() ([]LinkBytes, error)) (*Session, error) {
 	s := &Session{close: func() error { return nil }}
 	for _, h := range hosts {
-		s.Hosts = append(s.Hosts, Host{kernelHost{l, h.ID, mptcp}, h.Address.String()})
+		like.lab, like.id = l, h.ID
+		s.Hosts = append(s.Hosts, Host{like, h.Address.String()})
 	}
 	retransmits := func() (sum int64, err error) {
 		for _, h := range hosts {
@@ -97,19 +124,19 @@ func kernelSession(l *lab.Lab, hosts []DaemonHost, mptcp bool, links func() ([]L
 }
 
 // control chooses the congestion control: what hosts default to differs.
-func control(_, _ string, raw syscall.RawConn) error {
+func (h kernelHost) control(_, _ string, raw syscall.RawConn) error {
 	var failed error
 	err := raw.Control(func(fd uintptr) {
-		failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, congestionControl)
+		failed = unix.SetsockoptString(int(fd), unix.IPPROTO_TCP, unix.TCP_CONGESTION, h.congestion)
 	})
 	if failed != nil {
-		failed = fmt.Errorf("set congestion control %s: %w", congestionControl, failed)
+		failed = fmt.Errorf("set congestion control %s: %w", h.congestion, failed)
 	}
 	return errors.Join(err, failed)
 }
 
 func (h kernelHost) DialContext(ctx context.Context, network, address string) (c net.Conn, err error) {
-	d := net.Dialer{Control: control}
+	d := net.Dialer{Control: h.control}
 	d.SetMultipathTCP(h.mptcp)
 	err = h.lab.Do(h.id, func() (err error) {
 		c, err = d.DialContext(ctx, network, address)
@@ -119,7 +146,7 @@ func (h kernelHost) DialContext(ctx context.Context, network, address string) (c
 }
 
 func (h kernelHost) Listen(network, address string) (l net.Listener, err error) {
-	c := net.ListenConfig{Control: control}
+	c := net.ListenConfig{Control: h.control}
 	c.SetMultipathTCP(h.mptcp)
 	err = h.lab.Do(h.id, func() (err error) {
 		l, err = c.Listen(context.Background(), network, address)

@@ -64,6 +64,18 @@ func (t *namespaces) Supports(r Row) error {
 		if _, err := os.Stat("/proc/sys/net/mptcp/enabled"); err != nil {
 			return errors.New("this kernel has no MPTCP")
 		}
+		if r.Subflows > lab.MaxMPTCPSubflows {
+			return fmt.Errorf("this kernel gives a connection at most %d subflows", lab.MaxMPTCPSubflows)
+		}
+	}
+	if r.Congestion != "" {
+		end, err := haveCongestion(r.Congestion)
+		if err != nil {
+			return err
+		}
+		if err := end(); err != nil {
+			return err
+		}
 	}
 	if r.Kernel && r.Policy != "" {
 		return t.trySprayer(r)

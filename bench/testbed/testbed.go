@@ -26,6 +26,10 @@ type Row struct {
 	Source string // where it comes from
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
+	// Subflows of MPTCP; 0: lab.MPTCPSubflows.
+	Subflows int
+	// Congestion is the congestion control of the kernel's TCP; "": cubic.
+	Congestion string
 	// Policy is how weft spreads packets; "": not at all. For the kernel's TCP the
 	// program at the host's uplink spreads them (hostprog.Spray).
 	Policy string

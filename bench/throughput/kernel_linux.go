@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"weft/lab"
 )
 
 var kernelTCP = way{
@@ -25,7 +27,7 @@ var kernelMPTCP = way{
 		}
 		return nil
 	},
-	prepare: func(b *bench) error { return b.lab.EnableMPTCP() },
+	prepare: func(b *bench) error { return b.lab.EnableMPTCP(lab.MPTCPSubflows) },
 	open:    func(s site) (*host, error) { return kernelHost(s.topology.Node(s.self).Addr, true), nil },
 }
 

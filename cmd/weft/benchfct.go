@@ -1,13 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/internal/config"
+	"weft/lab"
 )
 
 // benchFCTOptions are the flags of weft bench fct.
@@ -27,6 +29,11 @@ type benchFCTOptions struct {
 	name  string
 	quick bool
 	json  bool
+	sim   bool // beside the lab
+
+	report, write, read string // files
+
+	told []string // notes
 }
 
 func newBenchFCTCmd() *cobra.Command {
@@ -37,11 +44,17 @@ func newBenchFCTCmd() *cobra.Command {
 		Long:  benchFCTHelp(),
 		Example: "  weft bench fct --topology leaf-spine:leaves=4,spines=4,hosts=4 --rows kernel-ecmp,drb --loads 0.8\n" +
 			"  weft bench fct --workload datamining_vl2 --traffic permutation --json\n" +
+			"  weft bench fct --traffic 'incast(8)' --rows kernel-ecmp,kernel-mptcp:subflows=8 --loads 0.3 --failure link-down\n" +
+			"  weft bench fct --loads 0.5 --write-workload flows.json\n" +
+			"  weft bench fct --workload-file flows.json --rows kernel-ecmp,switch-drill,drb --sim --report fct.html\n" +
 			"  weft bench fct --quick",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if o.quick {
 				o.shorten(cmd.Flags().Changed)
+			}
+			if err := o.takeFile(cmd.Flags().Changed); err != nil {
+				return err
 			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -51,48 +64,24 @@ func newBenchFCTCmd() *cobra.Command {
 	f.Float64Var(&o.demo.rate, "rate", 10, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringVar(&o.Workload, "workload", "websearch_dctcp", "whose flow sizes: a wrong name lists all")
 	f.Float64Var(&o.Scale, "scale", 0.02, "flow sizes are the workload's times this, as links are slower than the papers'")
-	f.StringVar(&o.Traffic, "traffic", "random", "whom hosts send to: random, a host of another rack for each flow, or permutation, one host as far away as can be")
+	f.StringVar(&o.Traffic, "traffic", "random", "whom hosts send to, and when: see above")
+	f.Int64Var(&o.JobBytes, "job-bytes", 0, "`bytes` of a shuffle's transfer, an incast's file or hdfs's block, before --scale (default the paper's: 500, 10 and 128 MB)")
+	f.StringVar(&o.Failure, "failure", "symmetric", fct.FailureHelp+"; without parameters the first link between switches, a quarter")
 	f.StringSliceVar(&o.loads, "loads", []string{"0.2", "0.5", "0.8"}, "the flows' payload, as a part of what hosts can send out of their racks")
-	f.StringSliceVar(&o.rows, "rows", fct.DefaultRows, "what to compare; \"all\" for all rows; a switch's may have parameters, as switch-letflow:gap=60ms")
+	f.StringSliceVar(&o.rows, "rows", fct.DefaultRows, "what to compare; \"all\" for all rows; a switch's may have parameters, as switch-letflow:gap=60ms, and kernel-mptcp, as kernel-mptcp:subflows=4")
 	f.IntVar(&o.Seeds, "seeds", 3, "rounds, each with flows of its own; medians are shown")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the first round")
 	f.DurationVar(&o.Duration, "duration", 10*time.Second, "time in which flows begin, in each run")
 	f.DurationVar(&o.Drain, "drain", 5*time.Second, "time after that in which the last flows may finish")
 	f.IntVar(&o.demo.flowcell, "flowcell", 4<<10, "`bytes` of a flowcell; Presto's 64 KB are a whole window of links this slow")
 	f.StringVar(&o.name, "name", "fct", "name of the lab of network namespaces")
+	f.BoolVar(&o.sim, "sim", false, "run the same flows in the packet-level simulator, and print it beside the lab")
+	f.StringVar(&o.report, "report", "", "`file` for the results as HTML")
+	f.StringVar(&o.write, "write-workload", "", "`file` for the flows of the first round; nothing is measured")
+	f.StringVar(&o.read, "workload-file", "", "`file` of flows to play, each round the same; it says fabric, rate, load and duration, too")
 	f.BoolVar(&o.quick, "quick", false, "one load of 0.5, one seed and 2s, where the flags do not say other values")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	return cmd
-}
-
-func benchFCTHelp() string {
-	var s strings.Builder
-	fmt.Fprint(&s, `Fct builds a lab and plays flows in it, in one row after the other: flows begin at
-the times of a Poisson process, and their sizes follow a workload of the papers,
-scaled to slow links. All rows play the same flows. It needs root.
-
-A flow is a TCP connection of its own. It has finished when the sender has read that all
-bytes arrived; its completion time is the sender's, from the call that connects on.
-Flows without that answer at the deadline are unfinished, and count as if they
-ended then. Slowdown is the completion time by that of a flow alone: two round trips,
-measured in the idle lab, and its packets at the rate of the hosts' links. Mice are
-smaller than 100 KB, elephants larger than 10 MB, before sizes are scaled.
-
-In a round each row runs under all loads; rounds have seeds of their own, and every
-other round takes the rows backwards. Flows are of all rounds together, other figures
-are medians over the rounds. A run begins and ends with an idle fabric.
-
-Flowlets of 500 µs are for links of 10 Gbit/s. In slow labs every packet is one: give
-a longer gap.
-
-Rows, and who balances the load in them:
-`)
-	tw := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
-	for _, r := range fct.Rows() {
-		fmt.Fprintf(tw, "  %s\t%s\t%s\n", r.Name, r.Where, r.Hosts.Label)
-	}
-	tw.Flush()
-	return strings.TrimSpace(s.String())
 }
 
 // shorten makes a quick run, as far as the flags do not say other values.
@@ -124,7 +113,7 @@ func (o *benchFCTOptions) complete() (err error) {
 		return usagef("--rows: %w", err)
 	}
 	for _, r := range o.Rows {
-		if n := o.lab(r.Balance); len(n) > maxLabName {
+		if n := o.lab(r.Fabric); len(n) > maxLabName {
 			return usagef("--name=%q: the lab of row %s would be %s, at most %d letters are possible; give a shorter name", o.name, r.Name, n, maxLabName)
 		}
 	}
@@ -137,25 +126,72 @@ func (o *benchFCTOptions) complete() (err error) {
 		o.Loads = append(o.Loads, load)
 	}
 	o.RateMbit, o.Machine = o.demo.rate, cpuModel()+": "+machine()
+	c := o.demo.testbed(o.Options.Topology)
+	o.Options.Policy, o.Options.Resequencer = c.Policy, c.Resequencer
 	return nil
+}
+
+// fileFlags are what a workload file says.
+var fileFlags = []string{"topology", "rate", "workload", "scale", "traffic", "job-bytes", "loads", "seed", "duration", "quick", "write-workload"}
+
+// takeFile reads the workload file, if there is one.
+func (o *benchFCTOptions) takeFile(changed func(flag string) bool) error {
+	if o.read == "" {
+		return nil
+	}
+	for _, flag := range fileFlags {
+		if changed(flag) {
+			return usagef("--%s: the workload file says that: leave it out", flag)
+		}
+	}
+	f, err := readWorkload(o.read)
+	if err != nil {
+		return err
+	}
+	if err := o.Use(f); err != nil {
+		return usagef("--workload-file: %w", err)
+	}
+	o.demo.topology, o.demo.rate = f.Topology, f.RateMbit
+	o.loads = []string{strconv.FormatFloat(f.Load, 'g', -1, 64)}
+	return nil
+}
+
+// readWorkload reads a workload file.
+func readWorkload(path string) (*fct.File, error) {
+	text, err := config.ReadInput(path, fct.MaxFile)
+	if err != nil {
+		return nil, fmt.Errorf("--workload-file: %w", err)
+	}
+	f, err := fct.ParseFile(text)
+	if err != nil {
+		return nil, usagef("--workload-file=%s: %w", path, err)
+	}
+	return f, nil
 }
 
 // maxLabName is how many letters the name of a lab may have.
 const maxLabName = 12
 
-// lab is the name of the lab of a rule of the switches: --name and the number of the first row
-// that has it. Labs of several rules are up at the same time.
-func (o *benchFCTOptions) lab(balance string) string {
-	return o.name + strconv.Itoa(slices.IndexFunc(o.Rows, func(r fct.Row) bool { return r.Balance == balance }))
+// lab is the name of a fabric's lab: --name and the number of the first row that has it. Labs
+// are up at the same time.
+func (o *benchFCTOptions) lab(f fct.Fabric) string {
+	return o.name + strconv.Itoa(slices.IndexFunc(o.Rows, func(r fct.Row) bool { return r.Fabric == f }))
 }
 
-// open builds the fabric of a rule of the switches.
-func (o *benchFCTOptions) open(ctx context.Context, balance string) (testbed.Testbed, error) {
+// open builds a fabric.
+func (o *benchFCTOptions) open(ctx context.Context, f fct.Fabric) (testbed.Testbed, error) {
 	p := newProgress("building " + o.demo.topology)
 	defer p.end()
-	c := o.demo.testbed(o.Options.Topology)
-	c.Balance = balance
-	return testbed.InNamespaces(ctx, o.lab(balance), c, p.set)
+	real, known, err := o.WithFailure()
+	if err != nil {
+		return nil, err
+	}
+	c := o.demo.testbed(real)
+	c.Known, c.Balance = known, f.Balance
+	if f.MarkBytes > 0 {
+		c.Meter = &lab.Meter{ECNBytes: f.MarkBytes}
+	}
+	return testbed.InNamespaces(ctx, o.lab(f), c, p.set)
 }
 
 func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
@@ -165,40 +201,73 @@ func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
 	if err := o.Check(); err != nil {
 		return usage(err)
 	}
+	if o.write != "" {
+		return o.writeWorkload()
+	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return err
 	}
+	file, err := newReportFile("report", o.report)
+	if err != nil {
+		return err
+	}
+	defer file.discard()
 	about := w // the setting is no part of the array
 	if o.json {
 		about = notes
 	}
-	fmt.Fprintf(about, "%s, %g Mbit/s; %s, sizes times %g; %s traffic, flows begin for %v; seeds %d to %d; a connection for each flow\n%s\n",
-		o.Options.Topology, o.RateMbit, o.Workload, o.Scale, o.Traffic, o.Duration, o.Seed, o.Seed+uint64(o.Seeds)-1, o.Machine)
+	fmt.Fprintf(about, "%s, %g Mbit/s, %s; %s, sizes times %g; %s traffic, flows begin for %v; seeds %d to %d; a connection for each flow\n%s\n",
+		o.Options.Topology, o.RateMbit, o.Failure, o.WorkloadName(), o.Scale, o.Traffic, o.Duration, o.Seed, o.Seed+uint64(o.Seeds)-1, o.Machine)
 	p := newProgress("")
 	o.Progress = func(row string, done, total int) {
 		p.what = row
 		p.set(done, total)
 	}
-	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
+	o.Note = func(s string) {
+		o.told = append(o.told, s)
+		fmt.Fprintln(notes, "note:", s)
+	}
 	o.Open = o.open
+	delay := fct.DefaultDelay
+	o.OnDelay = func(d time.Duration) { delay = d }
 	results, err := fct.Run(ctx, o.Options)
 	p.end()
 	if err != nil {
 		return err
 	}
+	if o.sim {
+		simulated, err := fct.Simulate(ctx, o.Options, delay)
+		if err != nil {
+			return err
+		}
+		results = append(results, simulated...)
+	}
+	return errors.Join(o.print(w, results), file.write(o.page(results).Write))
+}
+
+func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
 	if o.json {
 		return printJSON(w, results)
 	}
 	fmt.Fprintln(w)
-	return fctTable(w, results)
+	if err := fctTable(w, fctHead, fctRows(results)); err != nil {
+		return err
+	}
+	fmt.Fprintf(w, "\n%s\n", o.confidence())
+	if !o.sim {
+		return nil
+	}
+	fmt.Fprintf(w, "\n%s\n\n", besideAbout)
+	return fctTable(w, besideHead, besideRows(results))
 }
 
-func fctTable(w io.Writer, results []fct.Result) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "policy\twhere\tload\tsizes\tflows\tunfinished\tmean ms\tp99 ms\tslowdown p50\tp99\tidle %\t")
-	for _, r := range results {
-		fmt.Fprintf(tw, "%s\t%s\t%g\t%s\t%d\t%d\t%.1f\t%.1f\t%.2f\t%.1f\t%.0f\t\n", r.Policy, r.Where, r.Load, r.SizeClass, r.Flows, r.Unfinished,
-			r.MeanMs, r.P99Ms, r.SlowdownP50, r.SlowdownP99, r.IdlePercent)
+func (o *benchFCTOptions) writeWorkload() error {
+	var text bytes.Buffer
+	if err := o.WriteFile(&text); err != nil {
+		return usage(err)
 	}
-	return tw.Flush()
+	if err := os.WriteFile(o.write, text.Bytes(), 0o644); err != nil {
+		return cannotWrite("write-workload", o.write, err)
+	}
+	return nil
 }

@@ -1,9 +1,15 @@
 package main
 
 import (
+	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
+
+	"weft/bench/fct"
 )
 
 func TestBenchFCT_bad(t *testing.T) {
@@ -33,5 +39,57 @@ func TestBenchFCT_quickYieldsToFlags(t *testing.T) {
 	o.shorten(func(flag string) bool { return flag == "loads" })
 	if !slices.Equal(o.loads, []string{"0.8"}) || o.Seeds != 1 || o.Duration != 2*time.Second {
 		t.Errorf("%+v", o)
+	}
+}
+
+// A workload file is written, and simulated without root; what is wrong in it is named.
+func TestBenchFCT_workloadFile(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "flows.json")
+	mustWeft(t, "bench", "fct", "--topology", "leaf-spine:leaves=2,spines=2,hosts=2", "--traffic", "incast(2)", "--loads", "0.3", "--duration", "1s", "--scale", "0.002", "--write-workload", file)
+	out := mustWeft(t, "sim", "fct", "--workload-file", file, "--rows", "kernel-ecmp,switch-drill", "--seeds", "1")
+	for _, word := range []string{"kernel-ecmp", "switch-drill", "jobs", "simulated"} {
+		if !strings.Contains(out, word) {
+			t.Errorf("no %q in\n%s", word, out)
+		}
+	}
+	var results []fct.Result
+	if err := json.Unmarshal([]byte(mustWeft(t, "sim", "fct", "--workload-file", file, "--rows", "drb", "--seeds", "2", "--json", "--failure", "link-down")), &results); err != nil {
+		t.Fatal(err)
+	}
+	if r := results[0]; len(results) != 4 || r.Policy != "drb" || r.Measured != fct.InSimulator || r.Traffic != "incast(2)" || r.Workload != "fixed(10000000)" || r.Failure != "link-down(e0.0-a0.0)" || r.Flows == 0 {
+		t.Errorf("%+v", results)
+	}
+	wantError(t, "bench fct --workload-file "+file+" --rate 5", "--rate", "workload file")
+	wantError(t, "bench fct --write-workload "+file, "loads", "3 are given")
+	wantError(t, "bench fct --loads 0.5 --write-workload "+dir, "--write-workload", "directory")
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(strings.Replace(string(text), `"bytes":`, `"bytes":-`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, "sim fct --workload-file "+file, "flows[0].bytes", "-")
+	wantError(t, "bench fct --workload-file "+file, "flows[0].bytes", "-")
+	wantError(t, "sim fct --workload-file "+filepath.Join(dir, "none"), "no such file")
+}
+
+// A row that is void says so, and one without a model has nothing beside it.
+func TestBesideRows_byHand(t *testing.T) {
+	rows := besideRows([]fct.Result{
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: 90, IdlePercent: 4, Void: true, Measured: fct.InLab},
+		{Policy: "b", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, IdlePercent: 50, Measured: fct.InLab},
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 20, P99Ms: 30, IdlePercent: -1, Measured: fct.InSimulator},
+		{Policy: "a", SizeClass: "mice", Load: 0.5, Measured: fct.InLab},
+	})
+	if len(rows) != 2 || len(rows[0]) != len(besideHead) || len(rows[1]) != len(besideHead) {
+		t.Fatalf("%q", rows)
+	}
+	if r := rows[0]; r[5] != "1.50" || r[8] != "3.00" || r[11] != "4 VOID" {
+		t.Errorf("%q", r)
+	}
+	if r := rows[1]; r[4] != "none" || r[11] != "50" {
+		t.Errorf("%q", r)
 	}
 }
