@@ -54,7 +54,7 @@ func newBenchAppsCmd() *cobra.Command {
 	f.Float64Var(&o.RateMbit, "rate", 10, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringSliceVar(&o.apps, "apps", nil, "what to run (default all): "+strings.Join(apps.AppNames(), ", "))
 	f.StringSliceVar(&o.rows, "rows", apps.DefaultRows, "what to compare; \"all\" for all rows: "+strings.Join(apps.RowNames(), ", "))
-	f.IntVar(&o.Bytes, "bytes", 2<<20, "about what each client moves in an app")
+	f.IntVar(&o.Bytes, "bytes", 1<<20, "about what each client moves in an app")
 	f.IntVar(&o.Rounds, "rounds", 3, "rounds, each with pairs of its own; medians are shown")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the first round's pairs")
 	f.StringVar(&o.Lab, "name", "apps", "name of the labs of network namespaces")
