@@ -24,7 +24,7 @@ type Options struct {
 	Bytes    int // about what a client moves, from MinBytes to 2^30
 	Rounds   int
 	Seed     uint64
-	Lab      string   // name of the labs, to which a number is added
+	Lab      string   // name of the first lab; the others have a number behind it
 	Weft     []string // weft as a program, with Env
 	Env      []string
 	// Progress, if not nil, is called before each measurement with how many are done.
@@ -125,7 +125,11 @@ func (b *bench) lab(ctx context.Context, balance string) (*lab.Lab, error) {
 	if l := b.labs[balance]; l != nil {
 		return l, nil
 	}
-	l, err := lab.Hold(ctx, lab.Config{Name: fmt.Sprint(b.Lab, len(b.labs)), RateMbit: b.RateMbit, Topology: b.Topology, Balance: balance,
+	name := b.Lab
+	if len(b.labs) > 0 {
+		name = fmt.Sprint(b.Lab, len(b.labs))
+	}
+	l, err := lab.Hold(ctx, lab.Config{Name: name, RateMbit: b.RateMbit, Topology: b.Topology, Balance: balance,
 		Progress: func(done, total int) { b.Progress("building the lab", done, total) }})
 	if err != nil {
 		return nil, err

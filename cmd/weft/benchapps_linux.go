@@ -29,10 +29,9 @@ type benchAppsOptions struct {
 func newBenchAppsCmd() *cobra.Command {
 	var o benchAppsOptions
 	cmd := &cobra.Command{
-		Use:        "apps",
-		Short:      "How long real programs take: OpenMPI, Redis, PostgreSQL, nginx, iperf3, rsync",
-		Long:       benchAppsHelp(),
-		SuggestFor: []string{"mpi"},
+		Use:   "apps",
+		Short: "How long real programs take: OpenMPI, Redis, PostgreSQL, nginx, iperf3, rsync",
+		Long:  benchAppsHelp(),
 		Example: "  weft bench apps\n" +
 			"  weft bench apps --apps mpi-shift,mpi-alltoall --rows kernel-ecmp,switch-drill --json\n" +
 			"  weft bench apps --quick --apps redis,nginx",
@@ -57,7 +56,7 @@ func newBenchAppsCmd() *cobra.Command {
 	f.IntVar(&o.Bytes, "bytes", 1<<20, "about what each client moves in an app")
 	f.IntVar(&o.Rounds, "rounds", 3, "rounds, each with pairs of its own; medians are shown")
 	f.Uint64Var(&o.Seed, "seed", 1, "of the first round's pairs")
-	f.StringVar(&o.Lab, "name", "apps", "name of the labs of network namespaces")
+	f.StringVar(&o.Lab, "name", "apps", "name of the lab of network namespaces; labs of rows of switches have a number behind it")
 	f.BoolVar(&o.quick, "quick", false, "one round of 256 KB by each client, where the flags do not say other values")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	return cmd
@@ -79,7 +78,7 @@ for the time of interrupts.
 
 An app whose programs are not there has a line that names the packages to install. An app
 that fails has a line that says why, and the exit status is 1. If weft is killed, weft lab
-down with the lab's name, which is --name with a 0, ends all programs.
+down --name apps ends all programs.
 
 Apps, with the packages that have them:
 `)

@@ -10,6 +10,7 @@ import (
 
 	"weft/bench/apps"
 	"weft/internal/exitcode"
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 )
 
@@ -63,7 +64,7 @@ func TestBenchApps_measures(t *testing.T) {
 	self := program(t)
 	var o benchAppsOptions
 	o.topology, o.rows, o.json = "leaf-spine:leaves=2,spines=2,hosts=2", []string{"kernel-ecmp", "host-auto"}, true
-	o.RateMbit, o.Seed, o.Lab, o.Weft, o.Env = 20, 3, "tapps", self.Args[:1], self.Env
+	o.RateMbit, o.Seed, o.Lab, o.Weft, o.Env = 20, 3, kerneltest.LabName("z"), self.Args[:1], self.Env
 	o.shorten(func(string) bool { return false })
 	o.Bytes = minAppBytes
 	t.Setenv("TMPDIR", "/tmp") // where a system user may go
