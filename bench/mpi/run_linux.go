@@ -39,7 +39,7 @@ type Program struct{ dir string }
 
 // Build compiles the program. The caller calls Remove.
 func Build(ctx context.Context) (*Program, error) {
-	for _, tool := range []string{"mpicc", "mpirun", "nsenter"} {
+	for _, tool := range []string{"mpicc", "mpirun", "nsenter", "nice"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, fmt.Errorf("%s is missing: install OpenMPI (on Debian: apt install openmpi-bin libopenmpi-dev gcc)", tool)
 		}
@@ -62,12 +62,19 @@ func Build(ctx context.Context) (*Program, error) {
 // Remove removes the program.
 func (p *Program) Remove() error { return os.RemoveAll(p.dir) }
 
-// Run runs the program at all hosts of a lab, and returns how long each round took. One round
-// more comes before, in which ranks connect.
-func (p *Program) Run(ctx context.Context, l *lab.Lab, t *topology.Topology, o Options) ([]time.Duration, error) {
+// Result is what a run of the program took.
+type Result struct {
+	Rounds []time.Duration // until the last rank had done
+	CPU    time.Duration   // processor time of all ranks, which poll while they wait
+}
+
+// Run runs the program at all hosts of a lab. One round more comes before the first, in which
+// ranks connect. Ranks have the lowest priority, so that what they poll with is what all other
+// programs leave.
+func (p *Program) Run(ctx context.Context, l *lab.Lab, t *topology.Topology, o Options) (r Result, err error) {
 	agent, err := p.agent(l, t)
 	if err != nil {
-		return nil, err
+		return r, err
 	}
 	var hosts []string
 	for n := range t.Hosts() {
@@ -76,7 +83,7 @@ func (p *Program) Run(ctx context.Context, l *lab.Lab, t *topology.Topology, o O
 	ctx, cancel := context.WithTimeout(ctx, o.Limit)
 	defer cancel()
 	c := exec.CommandContext(ctx, "mpirun", "--allow-run-as-root", "-np", strconv.Itoa(len(hosts)), "-H", strings.Join(hosts, ","),
-		"--bind-to", "none", "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
+		"--bind-to", "none", "--leave-session-attached", "--mca", "plm_rsh_agent", agent, "--mca", "plm_rsh_no_tree_spawn", "1",
 		"--mca", "btl", "tcp,self", "--mca", "btl_tcp_if_include", testbed.Uplink, "--mca", "oob_tcp_if_include", testbed.Uplink,
 		"--mca", "mpi_yield_when_idle", "1", // ranks that wait poll, and share this machine's processors
 		filepath.Join(p.dir, "rounds"), o.Pattern, strconv.Itoa(o.Bytes), strconv.Itoa(o.By), strconv.Itoa(o.Rounds), congestionControl)
@@ -86,12 +93,15 @@ func (p *Program) Run(ctx context.Context, l *lab.Lab, t *topology.Topology, o O
 	var out, problems bytes.Buffer
 	c.Stdout, c.Stderr = &out, &problems
 	if err := l.Do(0, c.Start); err != nil {
-		return nil, err
+		return r, err
 	}
 	if err := c.Wait(); err != nil {
-		return nil, fmt.Errorf("mpirun: %w: %s", errors.Join(err, ctx.Err()), &problems)
+		return r, fmt.Errorf("mpirun: %w: %s", errors.Join(err, ctx.Err()), &problems)
 	}
-	return parse(out.String(), o.Rounds)
+	// Ranks and OpenMPI's daemons are children of mpirun (--leave-session-attached).
+	r.CPU = c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	r.Rounds, err = parse(out.String(), o.Rounds)
+	return r, err
 }
 
 // agent writes what mpirun calls in place of ssh: it runs a command in the namespace of a host,
@@ -100,24 +110,9 @@ func (p *Program) agent(l *lab.Lab, t *topology.Topology) (string, error) {
 	var s strings.Builder
 	fmt.Fprintf(&s, "#!/bin/sh\nhost=$1\nshift\nexport TMPDIR=%s/$host\nmkdir -p \"$TMPDIR\"\ncase $host in\n", p.dir)
 	for n := range t.Hosts() {
-		fmt.Fprintf(&s, "%s) exec nsenter --net=/run/netns/%s sh -c \"$*\";;\n", n.Addr, l.Namespace(n.ID))
+		fmt.Fprintf(&s, "%s) exec nice -n 19 nsenter --net=/run/netns/%s sh -c \"$*\";;\n", n.Addr, l.Namespace(n.ID))
 	}
 	fmt.Fprint(&s, "esac\necho \"no host $host\" >&2\nexit 1\n")
 	file := filepath.Join(p.dir, "agent")
 	return file, os.WriteFile(file, []byte(s.String()), 0o700)
-}
-
-// parse reads the seconds that the program prints.
-func parse(text string, rounds int) (took []time.Duration, err error) {
-	for _, f := range strings.Fields(text) {
-		s, err := strconv.ParseFloat(f, 64)
-		if err != nil {
-			return nil, fmt.Errorf("the ranks print %q in place of seconds", text)
-		}
-		took = append(took, time.Duration(s*float64(time.Second)))
-	}
-	if len(took) != rounds {
-		return nil, fmt.Errorf("the ranks print %d rounds in place of %d: %q", len(took), rounds, text)
-	}
-	return took, nil
 }

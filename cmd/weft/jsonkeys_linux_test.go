@@ -15,6 +15,7 @@ import (
 	"strings"
 	"testing"
 
+	"weft/bench/apps"
 	"weft/bench/asymmetry"
 	"weft/bench/failover"
 	"weft/bench/faults"
@@ -40,12 +41,12 @@ import (
 // printed is what weft puts out as JSON, by the file that does: TestJSON_everyPlace
 // finds a file that is missing.
 var printed = map[string][]any{
+	"benchapps_linux.go":            {[]apps.Result{}},
 	"benchasymmetry.go":             {[]asymmetry.Result{}},
 	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
 	"benchfct.go":                   {[]fct.Result{}},
 	"benchpermutation_linux.go":     {[]permutationResult{}},
 	"benchpatterns_linux.go":        {[]patternsResult{}},
-	"benchmpi_linux.go":             {[]mpiResult{}},
 	"benchfailover.go":              {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
 	"benchscenarios.go":             {[]scenarioResult{}, []scenario.SkewRow{}},
 	"benchthroughput_linux.go":      {[]throughput.Result{}},

@@ -1,0 +1,258 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"weft/bench/apps"
+	"weft/bench/named"
+	"weft/bench/testbed"
+	"weft/internal/config"
+)
+
+// benchAppsOptions are the flags of weft bench apps.
+type benchAppsOptions struct {
+	apps.Options
+	apps, rows []string
+	topology   string
+	quick      bool
+	json       bool
+}
+
+func newBenchAppsCmd() *cobra.Command {
+	var o benchAppsOptions
+	cmd := &cobra.Command{
+		Use:   "apps",
+		Short: "How long real programs take: OpenMPI, Redis, PostgreSQL, nginx, iperf3, rsync",
+		Long:  benchAppsHelp(),
+		Example: "  weft bench apps\n" +
+			"  weft bench apps --apps mpi-shift,mpi-alltoall --rows kernel-ecmp,switch-drill --json\n" +
+			"  weft bench apps --quick --apps redis,nginx",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if o.quick {
+				o.shorten(cmd.Flags().Changed)
+			}
+			self, err := os.Executable()
+			if err != nil {
+				return err
+			}
+			o.Weft, o.Env = []string{self}, os.Environ()
+			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&o.topology, "topology", "leaf-spine:leaves=4,spines=4,hosts=4", "the fabric, as weft topology takes it")
+	f.Float64Var(&o.RateMbit, "rate", 10, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
+	f.StringSliceVar(&o.apps, "apps", nil, "what to run (default all): "+strings.Join(apps.AppNames(), ", "))
+	f.StringSliceVar(&o.rows, "rows", apps.DefaultRows, "what to compare; \"all\" for all rows: "+strings.Join(apps.RowNames(), ", "))
+	f.IntVar(&o.Bytes, "bytes", 1<<20, "about what each client moves in an app")
+	f.IntVar(&o.Rounds, "rounds", 3, "rounds, each with pairs of its own; medians are shown")
+	f.Uint64Var(&o.Seed, "seed", 1, "of the first round's pairs")
+	f.StringVar(&o.Lab, "name", "apps", "name of the lab of network namespaces; labs of rows of switches have a number behind it")
+	f.BoolVar(&o.quick, "quick", false, "one round of 256 KB by each client, where the flags do not say other values")
+	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	return cmd
+}
+
+func benchAppsHelp() string {
+	var s strings.Builder
+	fmt.Fprint(&s, `Apps builds a lab and runs programs of Debian in it, as they are, in one row after the
+other. Every host runs a server and a client, whose server is at a host of another rack.
+All clients start together, so that their paths collide; each moves about --bytes. It
+prints the time until the last client is done, the highest 99th percentile of a client's
+requests, and their ratios to kernel-ecmp's of the same round. It needs root.
+
+In a round each row runs all apps; rounds have pairs of their own, which the rows share, and
+every other round takes the rows backwards. Programs use the kernel's TCP with cubic. A
+row is void if the processors were idle less than 10 % of its time or of kernel-ecmp's.
+Ranks of MPI poll while they wait, at the lowest priority: what they take counts as idle, but
+for the time of interrupts.
+
+An app whose programs are not there has a line that names the packages to install. An app
+that fails has a line that says why, and the exit status is 1. If weft is killed, weft lab
+down --name apps ends all programs.
+
+Apps, with the packages that have them:
+`)
+	tw := tabwriter.NewWriter(&s, 0, 0, 2, ' ', 0)
+	for _, a := range apps.Apps {
+		fmt.Fprintf(tw, "  %s\t%s (%s)\n", a.Name, a.About, strings.Join(a.Packages(), ", "))
+	}
+	tw.Flush()
+	fmt.Fprint(&s, "\nRows:\n")
+	for _, r := range apps.Rows {
+		fmt.Fprintf(tw, "  %s\t%s\n", r.Name, r.About)
+	}
+	tw.Flush()
+	return strings.TrimSpace(s.String())
+}
+
+// quickBytes is what a client moves in a quick run.
+const quickBytes = 256 << 10
+
+// shorten makes a quick run, as far as the flags do not say other values.
+func (o *benchAppsOptions) shorten(changed func(flag string) bool) {
+	if !changed("bytes") {
+		o.Bytes = quickBytes
+	}
+	if !changed("rounds") {
+		o.Rounds = 1
+	}
+}
+
+// Bounds of --bytes: of less, a client has too few requests.
+const minAppBytes, maxAppBytes = 64 << 10, 1 << 30
+
+// check fills in what the flags say, and checks it.
+func (o *benchAppsOptions) check() (err error) {
+	if o.Apps, err = named.Keep("app", apps.Apps, func(a apps.App) string { return a.Name }, o.apps); err != nil {
+		return usagef("--apps: %w", err)
+	}
+	if len(o.rows) == 1 && o.rows[0] == "all" {
+		o.rows = apps.RowNames()
+	}
+	if o.Rows, err = named.Select("row", apps.Rows, func(r apps.Row) string { return r.Name }, o.rows); err != nil {
+		return usagef("--rows: %w", err)
+	}
+	if o.Topology, err = config.Topology(o.topology); err != nil {
+		return usagef("--topology: %w", err)
+	}
+	switch n := o.Topology.NumHosts(); {
+	case len(o.Rows) == 0:
+		return usagef("--rows names none; known: %s", strings.Join(apps.RowNames(), ", "))
+	case !(o.RateMbit >= minRate && o.RateMbit <= maxRate):
+		return usagef("--rate=%g: must be from %g to %g Mbit/s", o.RateMbit, minRate, maxRate)
+	case n < 2 || len(slices.Collect(o.Topology.Racks())) < 2:
+		return usagef("--topology: %s has one rack; clients need servers in another one", o.topology)
+	case o.Bytes < max(minAppBytes, apps.MinBytes(n)) || o.Bytes > maxAppBytes:
+		return usagef("--bytes=%d: must be from %d to %d", o.Bytes, max(minAppBytes, apps.MinBytes(n)), maxAppBytes)
+	case o.Rounds < 1 || o.Rounds > maxRounds:
+		return usagef("--rounds=%d: must be 1 to %d", o.Rounds, maxRounds)
+	case len(o.Lab) >= maxLabName:
+		return usagef("--name=%q: must have less than %d letters", o.Lab, maxLabName)
+	}
+	o.Known = ratedTopology(o.topology, o.RateMbit)
+	return nil
+}
+
+// ratedTopology is a computed fabric with the rate of its links, of which hosts that adapt make use.
+func ratedTopology(spec string, rate float64) string {
+	if strings.Contains(spec, "rate=") {
+		return spec
+	}
+	sep := ","
+	if !strings.Contains(spec, ":") {
+		sep = ":"
+	}
+	rated := fmt.Sprintf("%s%shost-rate=%g,fabric-rate=%g", spec, sep, rate, rate)
+	if strings.HasPrefix(spec, "leaf-spine") { // has no third layer
+		return rated
+	}
+	return fmt.Sprintf("%s,core-rate=%g", rated, rate)
+}
+
+func (o *benchAppsOptions) run(ctx context.Context, w, notes io.Writer) error {
+	if err := o.check(); err != nil {
+		return err
+	}
+	if err := testbed.CanUseNamespaces(); err != nil {
+		return fmt.Errorf("bench apps: %w", err)
+	}
+	p := newProgress("")
+	o.Progress = func(what string, done, total int) {
+		p.what = what
+		p.set(done, total)
+	}
+	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
+	results, err := apps.Run(ctx, o.Options)
+	p.end()
+	if err != nil {
+		return fmt.Errorf("bench apps: %w", err)
+	}
+	if o.json {
+		err = printJSON(w, results)
+	} else {
+		fmt.Fprintf(w, "%s: %s\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds, seeds %d to %d; ratios to %s\n\n",
+			cpuModel(), machine(), o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, o.Seed, o.Seed+uint64(o.Rounds)-1, apps.Baseline)
+		err = alignedTable(w, appsTable(results))
+		fmt.Fprint(w, appsProblems(results))
+	}
+	if err != nil {
+		return err
+	}
+	return appsFailed(results)
+}
+
+// appsTable has a line for each result that has figures, its head first.
+func appsTable(results []apps.Result) [][]string {
+	figure := func(format string, x *float64) string {
+		if x == nil {
+			return "-"
+		}
+		return fmt.Sprintf(format, *x)
+	}
+	table := [][]string{{"app", "row", "seconds", "least", "most", "ratio", "median client", "p99 ms", "ratio", "retransmits", "idle %", ""}}
+	for _, r := range results {
+		line := []string{r.App, r.Row, "-", "-", "-", "-", "-", "-", "-", "-", "-", ""}
+		if r.Rounds > 0 {
+			line = []string{r.App, r.Row, fmt.Sprintf("%.2f", r.Seconds), fmt.Sprintf("%.2f", slices.Min(r.All)), fmt.Sprintf("%.2f", slices.Max(r.All)), figure("%.2f", r.Ratio),
+				fmt.Sprintf("%.2f", r.PairSeconds), figure("%.1f", r.P99Ms), figure("%.2f", r.P99Ratio), fmt.Sprint(r.Retransmits), fmt.Sprintf("%.0f", r.IdlePercent), ""}
+		}
+		last := len(line) - 1
+		if r.Void {
+			line[last] = "void: busy machine"
+		}
+		if r.Problem != "" {
+			line[last] = strings.TrimPrefix(line[last]+", see below", ", ")
+		}
+		table = append(table, line)
+	}
+	return table
+}
+
+// appsProblems has a line for each problem; rows that have the same are together.
+func appsProblems(results []apps.Result) string {
+	var s strings.Builder
+	for i, r := range results {
+		if r.Problem == "" || i > 0 && results[i-1].App == r.App && results[i-1].Problem == r.Problem {
+			continue
+		}
+		what := r.App + ", " + r.Row
+		if r.Missing {
+			what = r.App
+		}
+		fmt.Fprintf(&s, "\n%s: %s", what, r.Problem)
+	}
+	if s.Len() > 0 {
+		fmt.Fprintln(&s)
+	}
+	return s.String()
+}
+
+// appsFailed is an error if an app has failed, or if the programs of all are missing.
+func appsFailed(results []apps.Result) error {
+	failed, missing := 0, 0
+	for _, r := range results {
+		switch {
+		case r.Missing:
+			missing++
+		case r.Problem != "":
+			failed++
+		}
+	}
+	if failed > 0 {
+		return fmt.Errorf("bench apps: %d of %d results have rounds that failed", failed, len(results))
+	}
+	if missing == len(results) {
+		return absentf("bench apps: %s", results[0].Problem)
+	}
+	return nil
+}
