@@ -138,6 +138,9 @@ func (a *Annealing) Path(p Pair) int { return a.space.PathBy(p.Src, p.Dst, int(a
 
 // Prefer makes a path that a flow has the first state of its destination.
 func (a *Annealing) Prefer(p Pair, path int) {
+	if a.Path(p) == path {
+		return
+	}
 	c := int32(a.space.ChoiceOf(p.Src, p.Dst, path))
 	if !a.paired {
 		a.choice[p.Dst] = c

@@ -3,6 +3,8 @@ package hedera
 import (
 	"fmt"
 	"slices"
+
+	"weft/topology"
 )
 
 // Flow is a large flow under way.
@@ -61,7 +63,7 @@ type GlobalFirstFit struct {
 
 // NewGlobalFirstFit returns one with nothing reserved.
 func NewGlobalFirstFit(n Network) *GlobalFirstFit {
-	return &GlobalFirstFit{net: n, fit: NewFirstFit(n)}
+	return &GlobalFirstFit{net: n, fit: NewFirstFit(n), estimator: Estimator{Links: linksOf(n)}}
 }
 
 // Round is Rule's.
@@ -102,7 +104,9 @@ type Annealed struct {
 }
 
 // NewAnnealed returns a rule by a search.
-func NewAnnealed(a *Annealing) *Annealed { return &Annealed{annealing: a} }
+func NewAnnealed(a *Annealing) *Annealed {
+	return &Annealed{annealing: a, estimator: Estimator{Links: linksOf(a.space)}}
+}
 
 // Round is Rule's.
 func (s *Annealed) Round(flows []*Flow) {
@@ -150,6 +154,23 @@ func (c *Central) End(f *Flow) {
 		c.links.Release(f.Pair, f.Path)
 	}
 	f.Placed = false
+}
+
+// linksOf returns the rates of hosts' links for an Estimator, if they differ.
+func linksOf(n Network) []float64 {
+	f, ok := n.(Fabric)
+	if !ok {
+		return nil
+	}
+	list, differ := make([]float64, f.Hosts()), false
+	for h := range list {
+		list[h] = f.HostLink(topology.NodeID(h)) / f.HostRate()
+		differ = differ || list[h] != 1
+	}
+	if !differ {
+		return nil
+	}
+	return list
 }
 
 func pairsOf(pairs []Pair, flows []*Flow) []Pair {

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/anishathalye/porcupine"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"weft/hedera"
 	"weft/hedera/store/storetest"
@@ -252,14 +254,14 @@ func (r *trial) run(kills int) bool {
 		switch {
 		case i%3 == 0:
 			// Its session ends, and it does not know: two believe to lead.
-			admin.Revoke(ctx, was.term.session.Lease())
+			revoke(ctx, admin, was.term.session.Lease())
 		case i%3 == 1:
 			was.stop() // it is gone; its session ends when it has been silent for long
 			r.c.Kill(r.rng.IntN(members))
 		default:
 			i := r.rng.IntN(members)
 			r.c.Kill(i)
-			admin.Revoke(ctx, was.term.session.Lease())
+			revoke(ctx, admin, was.term.session.Lease())
 		}
 		if r.waitForLeader(was) == nil {
 			break
@@ -272,6 +274,19 @@ func (r *trial) run(kills int) bool {
 	cancel()
 	all.Wait()
 	return r.h.check(r.flows)
+}
+
+// revoke ends a session, also while etcd elects a leader of its own.
+func revoke(ctx context.Context, c *clientv3.Client, lease clientv3.LeaseID) {
+	for ctx.Err() == nil {
+		once, cancel := context.WithTimeout(ctx, time.Second)
+		_, err := c.Revoke(once, lease)
+		cancel()
+		if err == nil || errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			return
+		}
+		pause(ctx, 20*time.Millisecond)
+	}
 }
 
 // waitForLeader waits for a leader that is another one.

@@ -248,7 +248,7 @@ func (d *Desk) Place(node netip.Addr, list []Placement, now time.Duration, send 
 		h := header{kind: typePlacement, fabric: d.c.Fabric, node: node, session: s.own, heard: s.theirs, counter: s.sent, epoch: d.epoch}
 		d.b = appendHeader(d.b[:0], &h)
 		count := 0
-		for len(list) > 0 && len(d.b)+maxPlaceSize <= room {
+		for len(list) > 0 && len(d.b)+list[0].size() <= room {
 			d.b = appendPlacement(d.b, list[0])
 			list = list[1:]
 			count++

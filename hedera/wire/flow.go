@@ -92,12 +92,16 @@ func appendPlacement(b []byte, p Placement) []byte {
 
 // sizes of the parts of an entry in bytes.
 const (
-	tupleSize    = 6
-	flowSize     = tupleSize + 8
-	placeSize    = tupleSize + 6
-	maxFlowSize  = flowSize + 32
-	maxPlaceSize = placeSize + 48
+	tupleSize = 6
+	flowSize  = tupleSize + 8
+	placeSize = tupleSize + 6
 )
+
+func (f *Flow) size() int { return flowSize + 2*addrSize(f.Tuple.Src.Is6() || f.Tuple.Dst.Is6()) }
+
+func (p *Placement) size() int {
+	return placeSize + 2*addrSize(p.Tuple.Src.Is6() || p.Tuple.Dst.Is6()) + addrSize(p.Via.Is6())
+}
 
 func addrSize(six bool) int {
 	if six {

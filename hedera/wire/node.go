@@ -13,6 +13,9 @@ const (
 	HelloEvery = time.Second
 	// silence is how long a server may say nothing until it counts as gone.
 	silence = 3 * HelloEvery
+	// forgetEpoch is after how long without a word of an epoch a lower one counts: etcd may
+	// have been set up anew.
+	forgetEpoch = 10 * silence
 	// renewEvery is how often a node begins anew with a server at most.
 	renewEvery = 100 * time.Millisecond
 )
@@ -31,7 +34,8 @@ type Node struct {
 	c       NodeConfig
 	ring    *topoupdate.Keyring
 	servers []serverSession
-	epoch   uint64
+	epoch   uint64        // the highest that was heard
+	epochAt time.Duration // when it was heard last
 	rejects Rejects
 	b       []byte
 	flows   []Flow
@@ -122,7 +126,7 @@ func (n *Node) Report(r Report, now time.Duration, send func(to netip.AddrPort, 
 	for len(flows) > 0 {
 		n.b = n.header(s, typeReport, 0)
 		count := 0
-		for len(flows) > 0 && len(n.b)+maxFlowSize <= room {
+		for len(flows) > 0 && len(n.b)+flows[0].size() <= room {
 			n.b = appendFlow(n.b, flows[0])
 			flows = flows[1:]
 			count++
@@ -207,7 +211,7 @@ func (n *Node) receive(packet []byte, from netip.AddrPort, now time.Duration) ([
 		}
 		n.heard(s, &h, now)
 		s.leads, s.epoch = h.count == 1, h.epoch
-		n.epoch = max(n.epoch, h.epoch)
+		n.current(h.epoch, now)
 		return nil, nil
 	}
 	list, err := n.placements(packet[headerSize:], h.count)
@@ -215,12 +219,20 @@ func (n *Node) receive(packet []byte, from netip.AddrPort, now time.Duration) ([
 		return nil, err
 	}
 	n.heard(s, &h, now)
-	if h.epoch < n.epoch {
+	if !n.current(h.epoch, now) {
 		return nil, RejectEpoch
 	}
-	n.epoch = h.epoch
 	s.leads, s.epoch = true, h.epoch
 	return list, nil
+}
+
+// current reports whether an epoch is the highest, and notes it then.
+func (n *Node) current(epoch uint64, now time.Duration) bool {
+	if epoch < n.epoch && now-n.epochAt < forgetEpoch {
+		return false
+	}
+	n.epoch, n.epochAt = epoch, now
+	return true
 }
 
 // heard notes a genuine message of a server.

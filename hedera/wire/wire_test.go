@@ -183,6 +183,14 @@ func TestTalk_anEarlierEpochIsRefused(t *testing.T) {
 	if c.deliver(); len(c.told) != 2 {
 		t.Error("the leader's placements do not come")
 	}
+	// etcd has been set up anew, and its epochs begin again.
+	c.desks[1].Lead(false, netip.AddrPort{}, 0)
+	c.desks[0].Lead(true, serverAt[0], 2)
+	c.now += forgetEpoch
+	c.poll()
+	if at, epoch := c.node.Leader(c.now); at != serverAt[0] || epoch != 2 {
+		t.Errorf("the leader is %v since %d", at, epoch)
+	}
 }
 
 // All that was ever said is said again, in any order: nothing of it counts. So it is when

@@ -127,7 +127,7 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 func (s *server) follow(leader string, epoch uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil || epoch < s.epoch {
+	if s.loop != nil {
 		return
 	}
 	addr, err := netip.ParseAddrPort(leader)

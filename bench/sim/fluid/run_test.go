@@ -101,7 +101,7 @@ func TestRun_isTheObviousSimulation(t *testing.T) {
 		}
 		h := &Hash{Fabric: f, Key: ByDestination, Seed: seed}
 		want, got := make(), make()
-		slowly(f, want, func(w workload.Flow) int { return h.Path(Pair{w.Src, w.Dst}, 0) })
+		slowly(f, want, func(w workload.Flow) int { return h.Path(Pair{Src: w.Src, Dst: w.Dst}, 0) })
 		r, err := Run(Config{Fabric: f, Workload: got, Scheduler: ECMP(h), Duration: time.Hour})
 		if err != nil {
 			t.Fatal(err)
