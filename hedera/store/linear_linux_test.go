@@ -101,8 +101,9 @@ func (h *history) client() int {
 
 const forever = int64(1) << 62
 
-// check checks each flow by itself, all with the elections.
-func (h *history) check(flows int) bool {
+// check checks each flow by itself, all with the elections. It fails the test if a history
+// is so long that it is not decided in time.
+func (h *history) check(t *testing.T, flows int) bool {
 	for f := range flows {
 		var ops []porcupine.Operation
 		for _, op := range h.ops {
@@ -110,8 +111,11 @@ func (h *history) check(flows int) bool {
 				ops = append(ops, op)
 			}
 		}
-		if porcupine.CheckOperationsTimeout(model, ops, time.Minute) == porcupine.Illegal {
+		switch porcupine.CheckOperationsTimeout(model, ops, 5*time.Minute) {
+		case porcupine.Illegal:
 			return false
+		case porcupine.Unknown:
+			t.Errorf("flow %d: a history of %d operations is not decided", f, len(ops))
 		}
 	}
 	return true
@@ -273,7 +277,7 @@ func (r *trial) run(kills int) bool {
 	}
 	cancel()
 	all.Wait()
-	return r.h.check(r.flows)
+	return r.h.check(r.t, r.flows)
 }
 
 // revoke ends a session, also while etcd elects a leader of its own.
