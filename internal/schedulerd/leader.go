@@ -82,8 +82,9 @@ func (c *candidate) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	taken := loop.Flows() // while nobody reports to it yet
 	c.server.lead(loop, term.Epoch())
-	c.log.Infof(event.Configured, "this scheduler leads: epoch %d, %d flows taken over", term.Epoch(), loop.Flows())
+	c.log.Infof(event.Configured, "this scheduler leads: epoch %d, %d flows taken over", term.Epoch(), taken)
 	defer c.server.lead(nil, 0)
 	return c.rounds(ctx, term)
 }
