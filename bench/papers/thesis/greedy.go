@@ -5,6 +5,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 )
 
 func greedy() papers.Experiment {
@@ -43,7 +44,7 @@ func runGreedy(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 	hashed := f.MaxMin(all, paths)
 	unscheduled := total(hashed)
 	placed := 0
-	fit := fluid.NewFirstFit(f)
+	fit := hedera.NewFirstFit(f)
 	for i, p := range all {
 		if o.As("first fit") == "" { // has a path of its own by luck
 			if hashed[i] >= f.Capacity()[0]*.999 {

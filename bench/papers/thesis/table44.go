@@ -6,6 +6,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 )
 
 const (
@@ -137,7 +138,7 @@ func table44Percent(o papers.Options, k, column int, iterations []int, seed uint
 	if err != nil {
 		return 0, err
 	}
-	var e fluid.Estimator
+	var e hedera.Estimator
 	demand := e.Estimate(all, f.Hosts())
 	for round := range rounds {
 		a.Schedule(all, demand)
@@ -153,7 +154,7 @@ func table44Percent(o papers.Options, k, column int, iterations []int, seed uint
 const ticks, settled = 400, 100
 
 // ramped is the mean of what flows get by the thesis' model of TCP.
-func ramped(f *fluid.Fabric, all []fluid.Pair, paths []int, seed uint64) float64 {
+func ramped(f *fluid.Fabric, all []hedera.Pair, paths []int, seed uint64) float64 {
 	var routes []fluid.Route
 	for i, p := range all {
 		routes = append(routes, f.Route(p.Src, p.Dst, paths[i]))

@@ -27,7 +27,7 @@ func TestClassifier_avoidsLocalCollisions(t *testing.T) {
 		var flows []Pair
 		for h, d := range to {
 			if h/4 != d/4 {
-				flows = append(flows, Pair{nodeID(h), nodeID(d)})
+				flows = append(flows, Pair{Src: nodeID(h), Dst: nodeID(d)})
 			}
 		}
 		c := NewClassifier(f, flows, 1000, seed)
@@ -45,7 +45,7 @@ func TestClassifier_avoidsLocalCollisions(t *testing.T) {
 // Three flows at one port and none at the other: two of them stay.
 func TestRearrange_movesFromTheFullestPort(t *testing.T) {
 	f := fabricOf(t, "fat-tree:k=4,hosts=4,host-rate=1000,fabric-rate=1000,core-rate=1000")
-	flows := []Pair{{0, 31}, {1, 23}, {2, 15}}
+	flows := []Pair{{Src: 0, Dst: 31}, {Src: 1, Dst: 23}, {Src: 2, Dst: 15}}
 	c := NewClassifier(f, flows, 100, 1)
 	for i := range c.up {
 		c.up[i] = [2]int{0, 0}

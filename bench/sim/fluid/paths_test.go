@@ -11,7 +11,7 @@ func TestTwoLevel_workedExample(t *testing.T) {
 		{8 + 1, 2, 3}, // 10.2.0.3
 		{8 + 0, 3, 3}, // 10.2.0.2
 	} {
-		path := f.TwoLevel(Pair{src, nodeID(c.dst)})
+		path := f.TwoLevel(Pair{Src: src, Dst: nodeID(c.dst)})
 		if g, core := path/2, path%2; g+2 != c.edgePort || core+2 != c.aggPort {
 			t.Errorf("to host %d: ports %d and %d, want %d and %d", c.dst, g+2, core+2, c.edgePort, c.aggPort)
 		}
@@ -25,7 +25,7 @@ func TestTwoLevel_shiftsByRack(t *testing.T) {
 	for dst := 16; dst < 128; dst++ {
 		seen := make(map[int]bool)
 		for rack := range 4 {
-			seen[f.TwoLevel(Pair{nodeID(4 * rack), nodeID(dst)})/4] = true
+			seen[f.TwoLevel(Pair{Src: nodeID(4 * rack), Dst: nodeID(dst)})/4] = true
 		}
 		if len(seen) != 4 {
 			t.Errorf("to %d: %d aggregation switches, want 4", dst, len(seen))
@@ -49,9 +49,9 @@ func TestHash_spreadsByItsKey(t *testing.T) {
 	}
 	var same, pod, all []Pair
 	for i := range 40 {
-		same = append(same, Pair{0, 9})
-		pod = append(pod, Pair{nodeID(i % 4), nodeID(8 + i/4%4)})
-		all = append(all, Pair{0, nodeID(4 + i%12)})
+		same = append(same, Pair{Src: 0, Dst: 9})
+		pod = append(pod, Pair{Src: nodeID(i % 4), Dst: nodeID(8 + i/4%4)})
+		all = append(all, Pair{Src: 0, Dst: nodeID(4 + i%12)})
 	}
 	for _, c := range []struct {
 		name  string
