@@ -27,7 +27,7 @@ const (
 type adjacency struct {
 	mine   uint64
 	theirs uint64 // 0: none heard in this attempt
-	window replayWindow
+	window ReplayWindow
 	spoken bool // the neighbour has an agent: silence means something
 	proven bool // it hears us, and we it
 	alive  bool // the verdict
@@ -92,7 +92,7 @@ func (a *adjacency) expire(next func() uint64, now time.Duration) bool {
 // lose ends the attempt; the next one is numbered next.
 func (a *adjacency) lose(why string, next uint64, now time.Duration) {
 	a.mine, a.theirs = next, 0
-	a.window = replayWindow{}
+	a.window = ReplayWindow{}
 	a.proven = false
 	a.deadline = never
 	a.verdict(false, why, now)
@@ -100,7 +100,7 @@ func (a *adjacency) lose(why string, next uint64, now time.Duration) {
 
 // screen tells cheaply whether a message may be new, before its MAC is looked at.
 func (a *adjacency) screen(h *header) error {
-	if h.session == 0 || h.session < a.theirs || h.session == a.theirs && !a.window.fresh(h.counter) {
+	if h.session == 0 || h.session < a.theirs || h.session == a.theirs && !a.window.Fresh(h.counter) {
 		return RejectReplay
 	}
 	if h.kind != typeHello && h.heard != a.mine {
@@ -119,10 +119,10 @@ func (a *adjacency) admit(h *header, now time.Duration) (up bool) {
 			a.deadline = now + a.patience.of(a.detect, now)
 		}
 		a.theirs = h.session
-		a.window = replayWindow{}
+		a.window = ReplayWindow{}
 		a.proven = false
 	}
-	a.window.mark(h.counter)
+	a.window.Mark(h.counter)
 	a.spoken, a.excused = true, 0
 	if h.heard != a.mine {
 		if !a.alive {

@@ -17,7 +17,7 @@ import (
 type Agent struct {
 	config AgentConfig
 	fabric *fabric
-	ring   *keyring
+	ring   *Keyring
 	layer  topology.Layer
 	self   int // own index in db
 	db     *database
@@ -256,7 +256,7 @@ func (a *Agent) Leave(now time.Duration) {
 
 // SetKeys replaces the keys, for example to start a change of keys.
 func (a *Agent) SetKeys(k Keys) error {
-	ring, err := newKeyring(k)
+	ring, err := NewKeyring(k)
 	if err == nil {
 		a.ring = ring
 	}

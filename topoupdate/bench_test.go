@@ -29,7 +29,7 @@ func BenchmarkListener_linkFlap(b *testing.B) {
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
 				if i%len(packets) == 0 { // begins anew
-					s.listener.session, s.listener.window = 0, replayWindow{}
+					s.listener.session, s.listener.window = 0, ReplayWindow{}
 					clear(s.listener.db.records)
 				}
 				s.listener.Receive(packets[i%len(packets)], netip.Addr{}, 0)
@@ -86,7 +86,7 @@ func BenchmarkAgent_rejectedAndRepeated(b *testing.B) {
 				b.ReportAllocs()
 				for b.Loop() {
 					if m.repeat { // the same message as if it were the next
-						c.agent.ports[up].adj.window = replayWindow{}
+						c.agent.ports[up].adj.window = ReplayWindow{}
 					}
 					c.agent.Receive(up, m.packet, c.now)
 				}

@@ -116,7 +116,7 @@ func NewAgent(c AgentConfig) (*Agent, error) {
 	if !f.isSwitch(c.Self) {
 		return nil, fmt.Errorf("topoupdate: AgentConfig.Self is %d, which is no switch of %s", c.Self, c.Topology)
 	}
-	ring, err := newKeyring(c.Keys)
+	ring, err := NewKeyring(c.Keys)
 	if err != nil {
 		return nil, fmt.Errorf("topoupdate: AgentConfig.%w", err)
 	}

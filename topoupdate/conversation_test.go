@@ -37,7 +37,7 @@ type conversation struct {
 	keys     Keys
 	agent    *Agent
 	listener *Listener
-	ring     *keyring
+	ring     *Keyring
 	now      time.Duration
 	peers    map[int]*speaker
 	out      strings.Builder
@@ -201,7 +201,7 @@ func (c *conversation) begin() (err error) {
 	for _, p := range c.top.Ports(c.self) {
 		c.peers[p.Index] = &speaker{port: p, session: 500, due: never}
 	}
-	c.ring, err = newKeyring(c.keys)
+	c.ring, err = NewKeyring(c.keys)
 	return err
 }
 

@@ -15,7 +15,7 @@ type couple struct {
 	top   *topology.Topology
 	agent *Agent
 	self  topology.NodeID
-	ring  *keyring
+	ring  *Keyring
 	now   time.Duration
 	peers []peer
 	sent  int // messages by the agent

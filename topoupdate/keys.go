@@ -57,8 +57,10 @@ func (k *Keys) Validate() error {
 	return nil
 }
 
-// keyring signs and verifies. It is not safe for concurrent use.
-type keyring struct {
+// Keyring signs and verifies messages whose header has at least 48 bytes, the key's number
+// in byte 4 and the protocol's own magic before it. Package hedera/wire shares it. It is
+// not safe for concurrent use.
+type Keyring struct {
 	acceptUnsigned bool
 	keys           []ringKey
 	sum            [macSize]byte
@@ -70,29 +72,29 @@ type ringKey struct {
 	mac  hash.Hash
 }
 
-// newKeyring keeps no reference to the secrets.
-func newKeyring(k Keys) (*keyring, error) {
+// NewKeyring validates keys. It keeps no reference to the secrets.
+func NewKeyring(k Keys) (*Keyring, error) {
 	if err := k.Validate(); err != nil {
 		return nil, err
 	}
-	r := &keyring{acceptUnsigned: k.AcceptUnsigned}
+	r := &Keyring{acceptUnsigned: k.AcceptUnsigned}
 	for _, key := range k.List {
 		r.keys = append(r.keys, ringKey{key.ID, key.From, hmac.New(sha256.New, key.Secret)})
 	}
 	return r, nil
 }
 
-// overhead returns how many bytes sign adds.
-func (r *keyring) overhead() int {
+// Overhead returns how many bytes sign adds.
+func (r *Keyring) Overhead() int {
 	if len(r.keys) == 0 {
 		return 0
 	}
 	return macSize
 }
 
-// sign names the newest key whose time has come in a message, and appends the
+// Sign names the newest key whose time has come in a message, and appends the
 // MAC. Before the time of them all it is the first one's.
-func (r *keyring) sign(b []byte, now time.Duration) []byte {
+func (r *Keyring) Sign(b []byte, now time.Duration) []byte {
 	if len(r.keys) == 0 {
 		return b
 	}
@@ -126,15 +128,15 @@ func (k *Keys) Signing(now time.Duration) (best Key, ok bool) {
 	return best, len(k.List) > 0
 }
 
-// signs reports whether a message of at least headerSize bytes claims to be signed
+// Signs reports whether a message of at least headerSize bytes claims to be signed
 // where signatures mean something.
-func (r *keyring) signs(b []byte) bool { return len(r.keys) > 0 && b[atKey] != 0 }
+func (r *Keyring) Signs(b []byte) bool { return len(r.keys) > 0 && b[atKey] != 0 }
 
-// verify checks a message of at least headerSize bytes and returns it without
+// Verify checks a message of at least headerSize bytes and returns it without
 // its MAC.
 //
 // Errors: RejectKey, RejectMAC, RejectTruncated.
-func (r *keyring) verify(b []byte) ([]byte, error) {
+func (r *Keyring) Verify(b []byte) ([]byte, error) {
 	id := b[atKey]
 	if id == 0 {
 		if len(r.keys) > 0 && !r.acceptUnsigned {

@@ -60,7 +60,7 @@ const DefaultFloor = 0.5
 // refused until MaxAge after the last signed one.
 type Listener struct {
 	fabric *fabric
-	ring   *keyring
+	ring   *Keyring
 	db     *database
 	maxAge time.Duration
 	edge   topology.Port // the host's only one; its peer is the edge switch
@@ -74,7 +74,7 @@ type Listener struct {
 	heard   time.Duration // the latest message that was believed
 	ever    bool          // one was
 	latest  Reject        // why the latest was not that was not
-	window  replayWindow
+	window  ReplayWindow
 	told    *topology.Topology // by everybody, of what the floor has been told
 	shown   *topology.Topology // to whom asked last
 	vouched []topology.LinkID  // links of which another kind of message speaks than before
@@ -112,7 +112,7 @@ func NewListener(c ListenerConfig) (*Listener, error) {
 	if !c.Topology.Valid(c.Self) || f.isSwitch(c.Self) {
 		return nil, fmt.Errorf("topoupdate: ListenerConfig.Self is %d, which is no host of %s", c.Self, c.Topology)
 	}
-	ring, err := newKeyring(c.Keys)
+	ring, err := NewKeyring(c.Keys)
 	if err != nil {
 		return nil, fmt.Errorf("topoupdate: ListenerConfig.%w", err)
 	}
@@ -147,7 +147,7 @@ func (l *Listener) receive(packet []byte, from netip.Addr) error {
 	case h.sender != l.edge.Peer || h.senderPort != l.edge.PeerPort:
 		return RejectSender
 	}
-	signed := l.ring.signs(packet)
+	signed := l.ring.Signs(packet)
 	switch old := l.now-l.heard >= l.maxAge; {
 	case !signed && len(l.sources) > 0 && !slices.Contains(l.sources, from):
 		return RejectSource
@@ -155,10 +155,10 @@ func (l *Listener) receive(packet []byte, from netip.Addr) error {
 		// What others may have said of its numbers counts for nothing.
 	case !signed && l.signed && !old:
 		return RejectKey
-	case h.session == l.session && !l.window.fresh(h.counter), h.session < l.session && !old:
+	case h.session == l.session && !l.window.Fresh(h.counter), h.session < l.session && !old:
 		return RejectReplay
 	}
-	if packet, err = l.ring.verify(packet); err != nil {
+	if packet, err = l.ring.Verify(packet); err != nil {
 		return err
 	}
 	body := packet[headerSize:]
@@ -192,10 +192,10 @@ func (l *Listener) admit(h *header, signed bool) {
 	}
 	if h.session != l.session || signed != l.signed {
 		l.session, l.signed = h.session, signed
-		l.window = replayWindow{}
+		l.window = ReplayWindow{}
 		l.db.records[l.db.index(l.edge.Peer)].version = version{}
 	}
-	l.window.mark(h.counter)
+	l.window.Mark(h.counter)
 	l.heard, l.ever = l.now, true
 }
 
@@ -302,7 +302,7 @@ func (l *Listener) Signed() (demanded, heard bool) {
 
 // SetKeys replaces the keys, for example to start a change of keys.
 func (l *Listener) SetKeys(k Keys) error {
-	ring, err := newKeyring(k)
+	ring, err := NewKeyring(k)
 	if err == nil {
 		l.ring = ring
 	}

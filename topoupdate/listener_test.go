@@ -14,7 +14,7 @@ type station struct {
 	t        testing.TB
 	top      *topology.Topology
 	listener *Listener
-	ring     *keyring
+	ring     *Keyring
 	session  uint64
 	counter  uint64
 }

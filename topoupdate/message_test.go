@@ -29,7 +29,7 @@ type testEntry struct {
 	down []uint64
 }
 
-func (m *message) encode(fingerprint uint64, ring *keyring, now time.Duration) []byte {
+func (m *message) encode(fingerprint uint64, ring *Keyring, now time.Duration) []byte {
 	m.count = len(m.entries)
 	b := appendHeader(nil, &m.header, fingerprint)
 	if m.kind == typeHello {
@@ -39,14 +39,14 @@ func (m *message) encode(fingerprint uint64, ring *keyring, now time.Duration) [
 		b = appendEntry(b, topologyNode(e.originator), e.version, e.age, e.down)
 	}
 	if ring != nil {
-		b = ring.sign(b, now)
+		b = ring.Sign(b, now)
 	}
 	return b
 }
 
-func mustRing(t testing.TB, k Keys) *keyring {
+func mustRing(t testing.TB, k Keys) *Keyring {
 	t.Helper()
-	r, err := newKeyring(k)
+	r, err := NewKeyring(k)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -169,22 +169,22 @@ func TestKeyring_signsWithTheNewestWhoseTimeHasCome(t *testing.T) {
 		now  time.Duration
 		want byte
 	}{{0, 1}, {10, 1}, {19, 1}, {20, 3}, {29, 3}, {30, 2}, {1000, 2}} {
-		b := ring.sign(appendHeader(nil, &h, 0), c.now)
+		b := ring.Sign(appendHeader(nil, &h, 0), c.now)
 		if b[atKey] != c.want {
 			t.Errorf("at %d signed with key %d, want %d", c.now, b[atKey], c.want)
 		}
-		_, err := all.verify(b)
+		_, err := all.Verify(b)
 		if known := c.want != 3; known != (err == nil) || !known && err != RejectKey {
 			t.Errorf("key %d: %v", c.want, err)
 		}
 		for i := range b {
 			b[i] ^= 0x10
-			if _, err := ring.verify(b); err == nil {
+			if _, err := ring.Verify(b); err == nil {
 				t.Fatalf("byte %d of %d may be changed", i, len(b))
 			}
 			b[i] ^= 0x10
 		}
-		if _, err := ring.verify(b[:len(b)-1]); err == nil {
+		if _, err := ring.Verify(b[:len(b)-1]); err == nil {
 			t.Error("a MAC may be cut")
 		}
 	}
@@ -194,10 +194,10 @@ func TestKeyring_whoIsIntroducedTakesUnsigned(t *testing.T) {
 	plain := appendHeader(nil, &header{kind: typeUpdate}, 0)
 	none, strict := mustRing(t, Keys{}), mustRing(t, Keys{List: []Key{testKey}})
 	lax := mustRing(t, Keys{List: []Key{testKey}, AcceptUnsigned: true})
-	signed := strict.sign(bytes.Clone(plain), 0)
+	signed := strict.Sign(bytes.Clone(plain), 0)
 	for _, c := range []struct {
 		name   string
-		ring   *keyring
+		ring   *Keyring
 		packet []byte
 		want   error
 	}{
@@ -209,7 +209,7 @@ func TestKeyring_whoIsIntroducedTakesUnsigned(t *testing.T) {
 		{"introduced, signed", lax, signed, nil},
 		{"introduced, forged", lax, append(signed[:len(signed)-1:len(signed)-1], signed[len(signed)-1]^1), RejectMAC},
 	} {
-		b, err := c.ring.verify(c.packet)
+		b, err := c.ring.Verify(c.packet)
 		if err != c.want || err == nil && len(b) != headerSize {
 			t.Errorf("%s: %d bytes, %v, want %v", c.name, len(b), err, c.want)
 		}
@@ -227,7 +227,7 @@ func TestKeys_errorsNameTheField(t *testing.T) {
 		{Keys{List: []Key{{ID: 1, Secret: long}, {ID: 1, Secret: long}}}, "List[1].ID"},
 		{Keys{List: make([]Key, 9)}, "9 keys"},
 	} {
-		if _, err := newKeyring(c.keys); err == nil || !strings.Contains(err.Error(), c.says) {
+		if _, err := NewKeyring(c.keys); err == nil || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%v, want it to say %q", err, c.says)
 		}
 	}

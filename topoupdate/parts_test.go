@@ -14,7 +14,7 @@ func topologyNode(n int) topology.NodeID { return topology.NodeID(n) }
 func TestReplayWindow_takesNothingTwice(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	for range 200 {
-		var w replayWindow
+		var w ReplayWindow
 		seen, high := map[uint64]bool{}, uint64(0)
 		for range 500 {
 			n := high + uint64(r.IntN(100))
@@ -23,11 +23,11 @@ func TestReplayWindow_takesNothingTwice(t *testing.T) {
 				n += 1000
 			}
 			want := !seen[n] && (len(seen) == 0 || n+64 > high)
-			if got := w.fresh(n); got != want {
+			if got := w.Fresh(n); got != want {
 				t.Fatalf("fresh(%d) = %v, the highest being %d, seen %v", n, got, high, seen[n])
 			}
 			if want {
-				w.mark(n)
+				w.Mark(n)
 				seen[n] = true
 				high = max(high, n)
 			}

@@ -36,7 +36,7 @@ func (a *Agent) receive(port int, packet []byte) error {
 	if err := p.adj.screen(&h); err != nil {
 		return err
 	}
-	if packet, err = a.ring.verify(packet); err != nil {
+	if packet, err = a.ring.Verify(packet); err != nil {
 		return err
 	}
 	body := packet[headerSize:]

@@ -108,7 +108,7 @@ func FuzzReceive(f *testing.F) {
 	f.Add(1, c.message(1, &message{header: header{kind: typeHello}, hello: hello{time.Second, 3, false, true}}))
 	f.Add(1, c.message(1, &message{header: header{kind: typeHello}, hello: hello{0, 1, true, false}}))
 	ring := mustRing(f, Keys{List: []Key{{ID: testKey.ID, Secret: []byte("not the same secret")}}})
-	f.Add(0, ring.sign(c.message(0, &message{header: header{kind: typeUpdate}, entries: []testEntry{entry}}), 0))
+	f.Add(0, ring.Sign(c.message(0, &message{header: header{kind: typeUpdate}, entries: []testEntry{entry}}), 0))
 	f.Fuzz(func(t *testing.T, port int, b []byte) {
 		for _, keys := range []Keys{{}, {List: []Key{testKey}}} {
 			c := newCouple(t, "fat-tree:k=4", "c1.1", keys)

@@ -1,14 +1,14 @@
 package topoupdate
 
-// replayWindow tells which counters of a session have been seen (as RFC 6479, in
+// ReplayWindow tells which counters of a session have been seen (as RFC 6479, in
 // one word). One hop hardly reorders; 64 allows for a queue of another priority.
-type replayWindow struct {
+type ReplayWindow struct {
 	next uint64 // the highest seen, plus 1; 0: none yet
 	bits uint64 // bit i: next-1-i has been seen
 }
 
-// fresh reports whether n may not have been seen yet.
-func (w *replayWindow) fresh(n uint64) bool {
+// Fresh reports whether n may not have been seen yet.
+func (w *ReplayWindow) Fresh(n uint64) bool {
 	if n >= w.next {
 		return true
 	}
@@ -16,8 +16,8 @@ func (w *replayWindow) fresh(n uint64) bool {
 	return back < 64 && w.bits&(1<<back) == 0
 }
 
-// mark notes n as seen. Only what has proved genuine may be marked.
-func (w *replayWindow) mark(n uint64) {
+// Mark notes n as seen. Only what has proved genuine may be marked.
+func (w *ReplayWindow) Mark(n uint64) {
 	if n == ^uint64(0) {
 		return // never sent by anybody; next could not be stored
 	}

@@ -41,7 +41,7 @@ func (a *Agent) sendHello(p *port, f func(int, []byte)) {
 		p.helloDue = never
 	}
 	a.stats.HellosSent++
-	f(p.Index, a.ring.sign(b, a.now))
+	f(p.Index, a.ring.Sign(b, a.now))
 }
 
 // sendUpdate sends as much of what is pending as fits into one message.
@@ -51,7 +51,7 @@ func (a *Agent) sendUpdate(p *port, f func(int, []byte)) {
 	p.pending.each(func(i int) bool {
 		end := len(b)
 		b = a.db.appendClaim(b, i, a.now, a.scratch)
-		if full = len(b)+a.ring.overhead() > MaxMessage; full {
+		if full = len(b)+a.ring.Overhead() > MaxMessage; full {
 			b = b[:end]
 			return false
 		}
@@ -66,5 +66,5 @@ func (a *Agent) sendUpdate(p *port, f func(int, []byte)) {
 	b[atCount], b[atCount+1] = byte(count>>8), byte(count)
 	a.stats.UpdatesSent++
 	a.stats.EntriesSent += uint64(count)
-	f(p.Index, a.ring.sign(b, a.now))
+	f(p.Index, a.ring.Sign(b, a.now))
 }

@@ -27,7 +27,7 @@ func (a *Agent) meet(p *port, h *header, packet []byte) {
 		return
 	}
 	s.next = a.now + strangerEvery
-	if _, err := a.ring.verify(packet); err == nil {
+	if _, err := a.ring.Verify(packet); err == nil {
 		s.node, s.port, s.at = h.sender, h.senderPort, a.now
 	}
 }

@@ -1,0 +1,25 @@
+// Package wire is what nodes and schedulers tell each other. A node, a host or an edge
+// switch, reports the large flows that begin at it. The scheduler that leads answers with
+// placements: a five-tuple takes a path for some time.
+//
+// Messages are UDP datagrams with an HMAC of the keys that topology updates have (package
+// topoupdate). All of it is soft state: a lost report is followed by the next one, a lost
+// placement is repeated until its flow ends, and a node that hears nothing lets its
+// placements expire and goes on by its own rule.
+//
+// # Sessions
+//
+// A node begins a session with each server by a hello with a random number. The server
+// answers with a random number of its own. All later messages carry both and a counter, so
+// messages of earlier sessions are replays, also after either side has begun anew, and no
+// clock takes part. A node uses its number for the first answer only: if the server has
+// begun anew, the node does so, too. A server has one session in use for each node, and one
+// to come, which replaces the other when the node proves that it has heard the answer.
+//
+// Each answer says who leads, and since which epoch: a number that grows from one leader to
+// the next. Nodes send reports to the leader of the highest epoch, and ignore placements of
+// lower ones. So a leader that does not know yet that it is none does no harm.
+//
+// Node and Desk are the two sides of this protocol, pure: they take the time and own no
+// socket. Client and Listener run them.
+package wire
