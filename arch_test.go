@@ -75,7 +75,7 @@ internal/blame: topology liveness
 link: internal/exitcode internal/checksum internal/shortage
 internal/kernel: internal/elephant internal/exitcode internal/kernel/internal/seam internal/shortage
 internal/congestion: internal/kernel
-internal/hostprog: topology flowcell drb policy encap conga internal/kernel internal/paths internal/qcn
+internal/hostprog: topology flowcell drb policy encap conga internal/elephant internal/kernel internal/paths internal/qcn
 internal/hostsetup: topology encap internal/hostprog internal/kernel
 fabric: topology topology/graph encap internal/balance internal/bucket internal/classifier internal/elephant internal/kernel internal/qcn
 lab: internal/exitcode topology topology/graph fabric internal/frr internal/kernel internal/switchconf

@@ -16,6 +16,7 @@ const MaxValid = time.Minute
 // Pin is a path for a flow.
 type Pin struct {
 	Flow  Flow
+	Path  int           // its number in the PathSet of source and destination
 	Via   netip.Addr    // the switch at the top of the path: a core, a bouncing switch
 	Until time.Duration // when it expires
 }
@@ -33,26 +34,26 @@ type Pins struct {
 
 // Set pins a flow for valid from now, in place of what it was pinned to. An error says why that
 // is not possible; then what was before stays.
-func (p *Pins) Set(now time.Duration, f Flow, via netip.Addr, valid time.Duration) error {
-	if err := p.check(now, f, via, valid); err != nil {
+func (p *Pins) Set(now time.Duration, f Flow, path int, via netip.Addr, valid time.Duration) error {
+	if err := p.check(now, f, path, via, valid); err != nil {
 		p.stats.Refused++
 		return err
 	}
 	if p.of == nil {
 		p.of = make(map[Flow]Pin)
 	}
-	p.of[f] = Pin{f, via, now + valid}
+	p.of[f] = Pin{f, path, via, now + valid}
 	p.stats.Set++
 	return nil
 }
 
-func (p *Pins) check(now time.Duration, f Flow, via netip.Addr, valid time.Duration) error {
+func (p *Pins) check(now time.Duration, f Flow, path int, via netip.Addr, valid time.Duration) error {
 	if err := f.Check(); err != nil {
 		return err
 	}
 	switch _, had := p.of[f]; {
-	case !via.IsValid():
-		return fmt.Errorf("flow %v: no switch to go by", f)
+	case !via.IsValid() || path < 0:
+		return fmt.Errorf("flow %v: no path", f)
 	case valid <= 0 || valid > MaxValid:
 		return fmt.Errorf("flow %v: valid for %v, must be more than 0 and at most %v", f, valid, MaxValid)
 	case had || len(p.of) < MaxPins:
