@@ -5,14 +5,6 @@ import (
 	"weft/internal/elephant"
 )
 
-// ElephantStats is what the programs have done for a scheduler of large flows, since they were
-// attached.
-type ElephantStats struct {
-	Counted  uint64 `json:"counted"`  // flows that began to be counted
-	Pinned   uint64 `json:"pinned"`   // packets that went by their flow's pin
-	Unpinned uint64 `json:"unpinned"` // packets of a pin that has expired, or whose port is no next hop: by the rule
-}
-
 // PortPin pins a flow to a port of a switch.
 type PortPin struct {
 	Flow  elephant.Flow

@@ -96,7 +96,7 @@ func (b *Balance) setOf(to netip.Addr, known map[uint32]*balance.Set) (*balance.
 }
 
 // Elephants returns what the programs have counted of large flows.
-func (b *Balance) Elephants() (s ElephantStats, err error) {
+func (b *Balance) Elephants() (s elephant.ProgramStats, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.handle == nil {

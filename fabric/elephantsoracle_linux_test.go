@@ -72,7 +72,7 @@ func TestBalance_elephantsLikeTheOracle(t *testing.T) {
 			r := openBalanceRun(t, rule, hashToMark, elephant.PinAndCount)
 			rng := rand.New(rand.NewPCG(2, 21))
 			sent, pins := make(map[elephant.Flow]uint64), make(map[elephant.Flow]kernel.PinValue)
-			var want ElephantStats
+			var want elephant.ProgramStats
 			for n := range 4000 {
 				packet, p, set := randomPacket(rng)
 				c := gsoContext{}
@@ -120,7 +120,7 @@ func TestBalance_elephantsLikeTheOracle(t *testing.T) {
 					t.Fatalf("packet %d of %v, not pinned: hash %#x under %s", n, flow, got, rule)
 				}
 			}
-			var have ElephantStats
+			var have elephant.ProgramStats
 			var others BalanceStats
 			if err := kernel.SumCounters(r.Counters, append(others.sums(), &have.Counted, &have.Pinned, &have.Unpinned)...); err != nil {
 				t.Fatal(err)

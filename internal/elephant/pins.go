@@ -95,3 +95,10 @@ func (p *Pins) List() []Pin {
 
 // Stats returns what has been counted.
 func (p *Pins) Stats() PinStats { return p.stats }
+
+// ProgramStats is what a program has done since it was attached.
+type ProgramStats struct {
+	Counted  uint64 `json:"counted"`  // flows that began to be counted
+	Pinned   uint64 `json:"pinned"`   // packets, super-segments included, that went by their flow's pin
+	Unpinned uint64 `json:"unpinned"` // packets of a pin that has expired, or whose path is not live: by the rule
+}

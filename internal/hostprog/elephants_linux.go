@@ -11,13 +11,6 @@ import (
 	"weft/internal/kernel"
 )
 
-// ElephantStats is what a program has done for a scheduler of large flows.
-type ElephantStats struct {
-	Counted  uint64 `json:"counted"`  // flows that began to be counted
-	Pinned   uint64 `json:"pinned"`   // packets, super-segments included, that went by their flow's pin
-	Unpinned uint64 `json:"unpinned"` // packets of a pin that has expired, or whose path is not live: by the policy
-}
-
 // PathPin pins a flow to a path.
 type PathPin struct {
 	Flow  elephant.Flow
@@ -95,7 +88,7 @@ func (w *ways) pathTo(host netip.Addr, path int) (g *sprayGroup, word pathWord, 
 }
 
 // Elephants returns what the program has counted of large flows.
-func (o *Spray) Elephants() (s ElephantStats, err error) {
+func (o *Spray) Elephants() (s elephant.ProgramStats, err error) {
 	if o.duty == elephant.Nothing {
 		return s, errNoElephants
 	}

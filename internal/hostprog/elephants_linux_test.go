@@ -21,7 +21,7 @@ type elephantRun struct {
 	rng  *rand.Rand
 	sent map[elephant.Flow]uint64
 	pins map[elephant.Flow]PathPin
-	want ElephantStats
+	want elephant.ProgramStats
 }
 
 func newElephantRun(t *testing.T, policy string) *elephantRun {
