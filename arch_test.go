@@ -41,7 +41,8 @@ internal/service: internal/event internal/eventlog
 internal/bucket:
 internal/classifier:
 internal/elephant:
-internal/scheduling: flowcell hedera/wire internal/config internal/elephant internal/event internal/eventlog topology topoupdate
+internal/scheduling/schedulingtest: hedera/wire topology topoupdate  // for tests
+internal/scheduling: flowcell hedera/wire internal/config internal/elephant internal/event internal/eventlog internal/kernel topology topoupdate
 internal/timerq:
 internal/probe: topology encap liveness luopan internal/bucket internal/paths
 internal/shortage:
@@ -104,7 +105,7 @@ internal/prober: internal/exitcode internal/shortage encap link liveness luopan 
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
 internal/switchd: internal/exitcode encap fabric hedera/wire internal/elephant internal/scheduling topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
-internal/daemon: internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
+internal/daemon: hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:

@@ -47,7 +47,9 @@ type Node struct {
 	client client
 	stop   chan struct{}
 	ended  sync.WaitGroup
-	once   sync.Once
+
+	started time.Time
+	once    sync.Once
 
 	mu       sync.Mutex
 	detector *elephant.Detector
@@ -89,10 +91,13 @@ func newNode(c Config) (*Node, error) {
 }
 
 func (n *Node) begin(c client) {
-	n.client = c
+	n.client, n.started = c, time.Now()
 	n.ended.Add(1)
 	go n.run()
 }
+
+// Started is when the times of keys count from.
+func (n *Node) Started() time.Time { return n.started }
 
 // SetKeys exchanges the keys that reports are signed with.
 func (n *Node) SetKeys(k topoupdate.Keys) error { return n.client.SetKeys(k) }

@@ -180,7 +180,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 				d.log.Info(event.ClockSet, "the clock was set: keys sign from their times by the new one")
 				_ = d.agent.SetKeys(keys) // the same as before but for their times
 				d.keys.Store(&keys)
-				d.signReports(keys)
+				d.signReports(d.file)
 			}
 		case <-watchdog:
 			d.loop.Watch()
@@ -258,7 +258,7 @@ func (d *daemon) reload() (string, error) {
 		return "", err
 	}
 	d.keys.Store(&keys)
-	d.signReports(keys)
+	d.signReports(next)
 	d.file = next
 	return fmt.Sprintf("%d keys", len(next.Keys)), nil
 }

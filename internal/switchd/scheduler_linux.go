@@ -7,10 +7,8 @@ import (
 	"weft/hedera/wire"
 	"weft/internal/elephant"
 	"weft/internal/event"
-	"weft/internal/kernel"
 	"weft/internal/scheduling"
 	"weft/topology"
-	"weft/topoupdate"
 )
 
 // schedule begins to report large flows, and to pin them, if that is wanted.
@@ -29,11 +27,8 @@ func (d *daemon) schedule(c Config) error {
 		Detector: d.file.Scheduler.Detector(whole, func(host topology.NodeID) bool { return whole.EdgeOf(host) == self }),
 		Every:    d.file.Scheduler.Every,
 		Log:      d.log,
-		Now: func() (time.Duration, error) {
-			now, err := kernel.Monotonic()
-			return time.Duration(now), err
-		},
-		Counts: d.balance.Flows,
+		Now:      scheduling.Monotonic,
+		Counts:   d.balance.Flows,
 		SetPins: func(pins []elephant.Pin) error {
 			list := make([]fabric.PortPin, 0, len(pins))
 			for _, p := range pins {
@@ -56,9 +51,9 @@ func (d *daemon) schedule(c Config) error {
 }
 
 // signReports has reports signed with the keys in force.
-func (d *daemon) signReports(keys topoupdate.Keys) {
+func (d *daemon) signReports(f *File) {
 	if d.scheduler != nil {
-		_ = d.scheduler.SetKeys(keys) // those that the agent has taken
+		_ = d.scheduler.SetKeys(f.keys(d.origin.Add(d.scheduler.Started().Sub(d.start)))) // those that the agent has taken
 	}
 }
 
