@@ -6,8 +6,8 @@ import (
 	"math/rand/v2"
 	"strings"
 
-	"weft/bench/sim/fluid"
 	"weft/bench/sim/workload"
+	"weft/hedera"
 	"weft/topology"
 )
 
@@ -18,16 +18,16 @@ func fatTree(k int) string {
 
 // uniform draws flows between any two hosts; where flows are a multiple of hosts,
 // each host sends as many.
-func uniform(t *topology.Topology, flows int, seed uint64) ([]fluid.Pair, error) {
+func uniform(t *topology.Topology, flows int, seed uint64) ([]hedera.Pair, error) {
 	to, err := workload.Uniform(t, workload.Anywhere)
 	if err != nil {
 		return nil, err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x756e69666f726d))
-	all := make([]fluid.Pair, flows)
+	all := make([]hedera.Pair, flows)
 	for i := range all {
 		src := topology.NodeID(i % t.NumHosts())
-		all[i] = fluid.Pair{Src: src, Dst: to(src, rng)}
+		all[i] = hedera.Pair{Src: src, Dst: to(src, rng)}
 	}
 	return all, nil
 }

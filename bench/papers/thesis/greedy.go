@@ -5,6 +5,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 )
 
 func greedy() papers.Experiment {
@@ -41,7 +42,7 @@ func runGreedy(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 	paths := hash(f, all, fluid.ByFlow, o.Seed)
 	unscheduled := total(f.MaxMin(all, paths))
 	placed := 0
-	fit := fluid.NewFirstFit(f)
+	fit := hedera.NewFirstFit(f)
 	for i, p := range all {
 		if path, ok := fit.Place(p, 1); ok {
 			paths[i] = path

@@ -8,6 +8,7 @@ import (
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
 	"weft/bench/sim/workload"
+	"weft/hedera"
 	"weft/topology"
 )
 
@@ -131,14 +132,14 @@ func (s largeSize) percent(p pattern, column int, period time.Duration, seed uin
 		Duration: 50 * time.Second, Warmup: 10 * time.Second}
 	switch column {
 	case colGFF:
-		c.Scheduler = fluid.NewGlobalFirstFit(h)
+		c.Scheduler = fluid.NewScheduled(h, hedera.NewGlobalFirstFit(f))
 		c.Period, c.First = period, period
 	case colSA:
 		a, err := newAnnealing(f, s.iterations, seed)
 		if err != nil {
 			return 0, err
 		}
-		c.Scheduler = fluid.NewAnnealed(h, a)
+		c.Scheduler = fluid.NewScheduled(h, hedera.NewAnnealed(a))
 		c.Period, c.First = period, period
 	case colSpraying:
 		if c.Fabric, err = fluid.NewSpread(t); err != nil {

@@ -2,6 +2,7 @@ package thesis
 
 import (
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 	"weft/topology"
 )
 
@@ -22,7 +23,7 @@ type method struct {
 
 var methods = [...]method{
 	{"tree", hierarchy, func(f *fluid.Fabric, to []topology.NodeID, _ uint64) float64 {
-		return arriving(f, byPaths(f, to, func(fluid.Pair) int { return 0 }))
+		return arriving(f, byPaths(f, to, func(hedera.Pair) int { return 0 }))
 	}},
 	{"two-level table", clickTree, func(f *fluid.Fabric, to []topology.NodeID, _ uint64) float64 {
 		return arriving(f, byPaths(f, to, f.TwoLevel))
@@ -31,7 +32,7 @@ var methods = [...]method{
 	{"flow scheduler", clickTree, scheduled},
 }
 
-func byPaths(f *fluid.Fabric, to []topology.NodeID, path func(fluid.Pair) int) []fluid.Route {
+func byPaths(f *fluid.Fabric, to []topology.NodeID, path func(hedera.Pair) int) []fluid.Route {
 	var routes []fluid.Route
 	for _, p := range pairs(to) {
 		routes = append(routes, f.Route(p.Src, p.Dst, path(p)))
@@ -55,7 +56,7 @@ func classified(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
 func scheduled(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
 	all := pairs(to)
 	routes := fluid.NewClassifier(f, all, clickRate, seed).Routes()
-	fit := fluid.NewFirstFit(f)
+	fit := hedera.NewFirstFit(f)
 	for i, p := range all {
 		if path, ok := fit.Place(p, 1); ok {
 			routes[i] = f.Route(p.Src, p.Dst, path)

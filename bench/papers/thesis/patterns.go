@@ -6,6 +6,7 @@ import (
 
 	"weft/bench/sim/fluid"
 	"weft/bench/sim/workload"
+	"weft/hedera"
 	"weft/topology"
 )
 
@@ -106,10 +107,10 @@ func fill(to []topology.NodeID, rng *rand.Rand, may func(src, dst topology.NodeI
 }
 
 // pairs are a pattern's.
-func pairs(to []topology.NodeID) []fluid.Pair {
-	list := make([]fluid.Pair, len(to))
+func pairs(to []topology.NodeID) []hedera.Pair {
+	list := make([]hedera.Pair, len(to))
 	for h, dst := range to {
-		list[h] = fluid.Pair{Src: topology.NodeID(h), Dst: dst}
+		list[h] = hedera.Pair{Src: topology.NodeID(h), Dst: dst}
 	}
 	return list
 }

@@ -2,22 +2,23 @@ package thesis
 
 import (
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 	"weft/topology"
 )
 
 // scheme places the flows of a static pattern.
 type scheme struct {
 	name  string
-	place func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error)
+	place func(f *fluid.Fabric, all []hedera.Pair, seed uint64) ([]int, error)
 }
 
 func hashed(name string, key fluid.HashKey) scheme {
-	return scheme{name, func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error) {
+	return scheme{name, func(f *fluid.Fabric, all []hedera.Pair, seed uint64) ([]int, error) {
 		return hash(f, all, key, seed), nil
 	}}
 }
 
-func hash(f *fluid.Fabric, all []fluid.Pair, key fluid.HashKey, seed uint64) []int {
+func hash(f *fluid.Fabric, all []hedera.Pair, key fluid.HashKey, seed uint64) []int {
 	h := &fluid.Hash{Fabric: f, Key: key, Seed: seed}
 	paths := make([]int, len(all))
 	for i, p := range all {
@@ -28,10 +29,10 @@ func hash(f *fluid.Fabric, all []fluid.Pair, key fluid.HashKey, seed uint64) []i
 
 // firstFit falls back on a hash.
 func firstFit(name string, key fluid.HashKey) scheme {
-	return scheme{name, func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error) {
+	return scheme{name, func(f *fluid.Fabric, all []hedera.Pair, seed uint64) ([]int, error) {
 		paths := hash(f, all, key, seed)
-		fit := fluid.NewFirstFit(f)
-		var e fluid.Estimator
+		fit := hedera.NewFirstFit(f)
+		var e hedera.Estimator
 		for i, d := range e.Estimate(all, f.Hosts()) {
 			if path, ok := fit.Place(all[i], d); ok {
 				paths[i] = path
@@ -42,27 +43,27 @@ func firstFit(name string, key fluid.HashKey) scheme {
 }
 
 func annealed(iterations int) scheme {
-	return scheme{"SA", func(f *fluid.Fabric, all []fluid.Pair, seed uint64) ([]int, error) {
+	return scheme{"SA", func(f *fluid.Fabric, all []hedera.Pair, seed uint64) ([]int, error) {
 		a, err := newAnnealing(f, iterations, seed)
 		if err != nil {
 			return nil, err
 		}
-		var e fluid.Estimator
+		var e hedera.Estimator
 		a.Schedule(all, e.Estimate(all, f.Hosts()))
 		return annealedPaths(a, all), nil
 	}}
 }
 
 // newAnnealing has the thesis' c for as many hosts.
-func newAnnealing(f *fluid.Fabric, iterations int, seed uint64) (*fluid.Annealing, error) {
-	c := fluid.AnnealingConfig{Iterations: iterations, C: largeC, Seed: seed}
+func newAnnealing(f *fluid.Fabric, iterations int, seed uint64) (*hedera.Annealing, error) {
+	c := hedera.AnnealingConfig{Iterations: iterations, C: largeC, Seed: seed}
 	if f.Hosts() <= 16 {
 		c.C = smallC
 	}
-	return fluid.NewAnnealing(f, c)
+	return hedera.NewAnnealing(f, c)
 }
 
-func annealedPaths(a *fluid.Annealing, all []fluid.Pair) []int {
+func annealedPaths(a *hedera.Annealing, all []hedera.Pair) []int {
 	paths := make([]int, len(all))
 	for i, p := range all {
 		paths[i] = a.Path(p)
@@ -71,7 +72,7 @@ func annealedPaths(a *fluid.Annealing, all []fluid.Pair) []int {
 }
 
 // nonBlocking puts all hosts at one switch.
-var nonBlocking = scheme{"non-blocking", func(_ *fluid.Fabric, all []fluid.Pair, _ uint64) ([]int, error) {
+var nonBlocking = scheme{"non-blocking", func(_ *fluid.Fabric, all []hedera.Pair, _ uint64) ([]int, error) {
 	paths := make([]int, len(all))
 	for i := range paths {
 		paths[i] = fluid.Direct

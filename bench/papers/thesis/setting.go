@@ -6,7 +6,7 @@ import "weft/bench/papers"
 const (
 	payloadPart = 1460.0 / 1514 // of an Ethernet frame that is TCP's payload
 
-	smallC, largeC = 0.5, 1000 // of fluid.AnnealingConfig, stated in §4.2.4
+	smallC, largeC = 0.5, 1000 // of hedera.AnnealingConfig, stated in §4.2.4
 )
 
 // tolerance is that of all figures, in percent.

@@ -6,6 +6,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 )
 
 const (
@@ -133,7 +134,7 @@ func table44Percent(k, column int, iterations []int, seed uint64) (float64, erro
 	if err != nil {
 		return 0, err
 	}
-	var e fluid.Estimator
+	var e hedera.Estimator
 	demand := e.Estimate(all, f.Hosts())
 	for round := range rounds {
 		a.Schedule(all, demand)
@@ -149,7 +150,7 @@ func table44Percent(k, column int, iterations []int, seed uint64) (float64, erro
 const ticks, settled = 400, 100
 
 // ramped is the mean of what flows get by the thesis' model of TCP.
-func ramped(f *fluid.Fabric, all []fluid.Pair, paths []int, seed uint64) float64 {
+func ramped(f *fluid.Fabric, all []hedera.Pair, paths []int, seed uint64) float64 {
 	var routes []fluid.Route
 	for i, p := range all {
 		routes = append(routes, f.Route(p.Src, p.Dst, paths[i]))

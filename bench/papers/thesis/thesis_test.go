@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"weft/bench/papers"
-	"weft/bench/sim/fluid"
+	"weft/hedera"
 	"weft/topology"
 )
 
@@ -103,7 +103,7 @@ func TestMethods_treeOfTheThesis(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := arriving(f, byPaths(f, to, func(fluid.Pair) int { return 0 }))
+		got := arriving(f, byPaths(f, to, func(hedera.Pair) int { return 0 }))
 		if d := got - want; d > 1e-9 || d < -1e-9 {
 			t.Errorf("stride(%d): %v arrives, want %v", by, got, want)
 		}

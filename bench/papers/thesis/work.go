@@ -7,6 +7,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
+	"weft/hedera"
 )
 
 // The thesis gives run times of its own machine. Run times are never the same twice, so
@@ -38,7 +39,7 @@ func table45() papers.Experiment {
 
 // counted calls count for each row on the row's fat-tree with the row's number of flows,
 // each to any other host. A quick run counts two rows. It returns the rows that it has counted.
-func counted[R any](ctx context.Context, o papers.Options, out *papers.Outcome, rows []R, of func(R) (k, flows int), count func(i int, f *fluid.Fabric, all []fluid.Pair) error) ([]R, error) {
+func counted[R any](ctx context.Context, o papers.Options, out *papers.Outcome, rows []R, of func(R) (k, flows int), count func(i int, f *fluid.Fabric, all []hedera.Pair) error) ([]R, error) {
 	if o.Quick {
 		rows = rows[:2]
 		out.Settings = append(out.Settings, chosen("fabric", "1,024 hosts", "quick"))
@@ -61,8 +62,8 @@ func runTable45(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 	out := &papers.Outcome{}
 	visits := make([]float64, len(table45Rows))
 	rows, err := counted(ctx, o, out, table45Rows, func(r row45) (k, flows int) { return r.k, r.flows },
-		func(i int, f *fluid.Fabric, all []fluid.Pair) error {
-			var e fluid.Estimator
+		func(i int, f *fluid.Fabric, all []hedera.Pair) error {
+			var e hedera.Estimator
 			e.Estimate(all, f.Hosts())
 			visits[i] = float64(e.Visits)
 			return nil
@@ -124,8 +125,8 @@ func runTable46(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 	out := &papers.Outcome{}
 	visits := make([][len(table46Iterations)]float64, len(table46Rows))
 	rows, err := counted(ctx, o, out, table46Rows, func(r row46) (k, flows int) { return r.k, r.flows },
-		func(i int, f *fluid.Fabric, all []fluid.Pair) error {
-			var e fluid.Estimator
+		func(i int, f *fluid.Fabric, all []hedera.Pair) error {
+			var e hedera.Estimator
 			demand := e.Estimate(all, f.Hosts())
 			for j, n := range table46Iterations {
 				a, err := newAnnealing(f, n, o.Seed)

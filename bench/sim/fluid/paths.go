@@ -1,9 +1,12 @@
 package fluid
 
-import "weft/topology"
+import (
+	"weft/hedera"
+	"weft/topology"
+)
 
 // Pair is the two ends of a flow.
-type Pair struct{ Src, Dst topology.NodeID }
+type Pair = hedera.Pair
 
 // Hash is static multipathing by a hash: equal keys take equal paths.
 type Hash struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/bench/sim/workload"
+	"weft/hedera"
 )
 
 // Config is one run with max-min fair rates. Times are simulated.
@@ -168,7 +169,7 @@ func (s *simulation) begin() {
 }
 
 func (s *simulation) start(w workload.Flow) {
-	t := Transfer{Pair: Pair{w.Src, w.Dst}, Nth: s.nth}
+	t := Transfer{Flow: hedera.Flow{Pair: Pair{Src: w.Src, Dst: w.Dst}}, Nth: s.nth}
 	s.nth++
 	s.Scheduler.Begin(&t)
 	id := s.net.add(s.Fabric.Route(w.Src, w.Dst, t.Path))

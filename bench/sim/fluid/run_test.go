@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/bench/sim/workload"
+	"weft/hedera"
 )
 
 // list is a Source of given flows; each one that ends begins another one half a
@@ -136,9 +137,13 @@ func TestRun_schedulersMendAStride(t *testing.T) {
 	f := fabricOf(t, kinds[0])
 	h := &Hash{Fabric: f, Key: ByPod, Seed: 1} // four flows at each core's link
 	for name, scheduler := range map[string]func() Scheduler{
-		"first fit": func() Scheduler { return NewGlobalFirstFit(h) },
+		"first fit": func() Scheduler { return NewScheduled(h, hedera.NewGlobalFirstFit(f)) },
 		"annealing": func() Scheduler {
-			return NewAnnealed(h, newAnnealing(t, f, AnnealingConfig{Iterations: 5000, C: .5, Seed: 1}))
+			a, err := hedera.NewAnnealing(f, hedera.AnnealingConfig{Iterations: 5000, C: .5, Seed: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return NewScheduled(h, hedera.NewAnnealed(a))
 		},
 	} {
 		for _, c := range []struct {

@@ -1,4 +1,7 @@
-package fluid
+package hedera
+
+// slack is what rates may differ by, relatively, and still be called equal.
+const slack = 1e-9
 
 // Estimator computes the rates that flows would get if only hosts' own links limited them
 // (thesis §4.2.2, Fig. 4.4). It keeps its buffers from call to call.
@@ -7,6 +10,8 @@ type Estimator struct {
 	demand       []float64
 	converged    []bool
 	limited      []bool // by the receiver
+	// Links are the rates of hosts' own links, as parts of HostRate; nil: all are 1.
+	Links []float64
 	// Visits counts how often the last Estimate has looked at a flow. It determines the
 	// run time.
 	Visits int
@@ -24,18 +29,26 @@ func (e *Estimator) Estimate(flows []Pair, hosts int) []float64 {
 	for changed := true; changed; {
 		changed = false
 		for h := range hosts {
-			changed = e.source(e.bySrc.of(h)) || changed
+			changed = e.source(e.bySrc.of(h), e.link(h)) || changed
 		}
 		for h := range hosts {
-			changed = e.destination(e.byDst.of(h)) || changed
+			changed = e.destination(e.byDst.of(h), e.link(h)) || changed
 		}
 	}
 	return e.demand
 }
 
+// link returns what a host's own link takes.
+func (e *Estimator) link(host int) float64 {
+	if e.Links == nil {
+		return 1
+	}
+	return e.Links[host]
+}
+
 // source shares a sender's link among its flows that have not converged
 // (EST-SRC).
-func (e *Estimator) source(flows []int32) (changed bool) {
+func (e *Estimator) source(flows []int32, link float64) (changed bool) {
 	sent, rising := 0.0, 0
 	for _, f := range flows {
 		if e.converged[f] {
@@ -49,21 +62,21 @@ func (e *Estimator) source(flows []int32) (changed bool) {
 		return false
 	}
 	e.Visits += len(flows)
-	return e.set(flows, func(f int32) bool { return !e.converged[f] }, max(0, 1-sent)/float64(rising))
+	return e.set(flows, func(f int32) bool { return !e.converged[f] }, max(0, link-sent)/float64(rising))
 }
 
 // destination cuts a receiver's flows to what its link takes (EST-DST).
-func (e *Estimator) destination(flows []int32) (changed bool) {
+func (e *Estimator) destination(flows []int32, link float64) (changed bool) {
 	total := 0.0
 	for _, f := range flows {
 		e.limited[f] = true
 		total += e.demand[f]
 	}
 	e.Visits += len(flows)
-	if total <= 1+slack {
+	if total <= link*(1+slack) {
 		return false
 	}
-	equal, less := 1/float64(len(flows)), 0.0
+	equal, less := link/float64(len(flows)), 0.0
 	for again := true; again; {
 		again = false
 		limited := 0
@@ -79,7 +92,7 @@ func (e *Estimator) destination(flows []int32) (changed bool) {
 			}
 		}
 		e.Visits += len(flows)
-		equal = (1 - less) / float64(limited)
+		equal = (link - less) / float64(limited)
 	}
 	for _, f := range flows {
 		e.converged[f] = e.converged[f] || e.limited[f]

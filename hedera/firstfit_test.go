@@ -1,4 +1,4 @@
-package fluid
+package hedera
 
 import (
 	"math/rand/v2"
@@ -13,7 +13,7 @@ func TestFirstFit_firstWithRoomNeverMore(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 3))
 		fit := NewFirstFit(f)
-		used := make([]float64, len(f.capacity))
+		used := make([]float64, len(f.Capacity()))
 		type placed struct {
 			p      Pair
 			path   int
@@ -26,17 +26,17 @@ func TestFirstFit_firstWithRoomNeverMore(t *testing.T) {
 				x := all[i]
 				all = slices.Delete(all, i, i+1)
 				fit.Release(x.p, x.path, x.demand)
-				r := f.Route(x.p.Src, x.p.Dst, x.path)
-				for _, p := range between(&r) {
-					used[p] -= x.demand
+				for _, u := range f.AppendRoute(nil, x.p.Src, x.p.Dst, x.path) {
+					used[u.Port] -= x.demand
 				}
 				continue
 			}
 			x := placed{p: randomPairs(rng, 16, 1)[0], demand: float64(1+rng.IntN(4)) / 4}
+			const none = -1
 			want := none
 			for n := f.Paths(x.p.Src, x.p.Dst) - 1; n >= 0; n-- {
-				r := f.Route(x.p.Src, x.p.Dst, n)
-				if !slices.ContainsFunc(between(&r), func(p int32) bool { return used[p]+x.demand > 1 }) {
+				r := f.AppendRoute(nil, x.p.Src, x.p.Dst, n)
+				if !slices.ContainsFunc(r, func(u Use) bool { return used[u.Port]+x.demand > 1 }) {
 					want = n
 				}
 			}
@@ -48,9 +48,8 @@ func TestFirstFit_firstWithRoomNeverMore(t *testing.T) {
 				continue
 			}
 			all = append(all, x)
-			r := f.Route(x.p.Src, x.p.Dst, x.path)
-			for _, p := range between(&r) {
-				used[p] += x.demand
+			for _, u := range f.AppendRoute(nil, x.p.Src, x.p.Dst, x.path) {
+				used[u.Port] += x.demand
 			}
 		}
 	}

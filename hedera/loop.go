@@ -1,0 +1,291 @@
+package hedera
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"time"
+
+	"weft/flowcell"
+)
+
+// Refusal says why a reported flow, or a placement, was not taken. Counters go by it.
+type Refusal uint8
+
+// In the order of the checks.
+const (
+	RefusedNode  Refusal = iota // the node is none of the fabric, or the flow does not begin at it
+	RefusedEnds                 // an end is no host's address, or both are the same host's
+	RefusedLocal                // there is no choice of paths: the hosts share an edge switch
+	RefusedRate                 // more than the host's link carries
+	RefusedSmall                // less than a large flow has
+	RefusedFull                 // the table is full of larger flows
+	RefusedDead                 // a placement: a link of the path is down, or the path is none
+	NumRefusals
+)
+
+var refusalNames = [NumRefusals]string{"node", "ends", "local", "rate", "small", "full", "dead_path"}
+
+var refusalTexts = [NumRefusals]string{
+	"the flow does not begin at the node that reports it",
+	"its ends are not two hosts of the fabric",
+	"its hosts share an edge switch, so there is no path to choose",
+	"its rate is above that of the host's link",
+	"it is smaller than the threshold of large flows",
+	"the table is full of larger flows",
+	"a link of the path is down, or the pair has no such path",
+}
+
+func (r Refusal) String() string { return refusalNames[r] }
+
+func (r Refusal) Error() string { return "hedera: refused: " + refusalTexts[r] }
+
+// Refusals counts by reason.
+type Refusals [NumRefusals]uint64
+
+// ByName returns the counts that are not zero, by the names of their reasons.
+func (r Refusals) ByName() map[string]uint64 {
+	m := make(map[string]uint64)
+	for i, n := range r {
+		if n > 0 {
+			m[Refusal(i).String()] = n
+		}
+	}
+	return m
+}
+
+const (
+	// DefaultMaxFlows bounds the large flows that a Loop knows.
+	DefaultMaxFlows = 1 << 16
+	// DefaultThreshold is which part of a host's link a large flow has (thesis §4.1.1).
+	DefaultThreshold = 0.1
+	// beyond is what a reported rate may be above the link's, as counters are read late.
+	beyond = 1.25
+)
+
+// LoopConfig configures a Loop.
+type LoopConfig struct {
+	Fabric    Fabric
+	Rule      string          // one of Rules
+	Annealing AnnealingConfig // of the rule annealing
+	MaxFlows  int             // 0: DefaultMaxFlows
+	Threshold float64         // 0: DefaultThreshold
+	// Forget is after how long a flow that is not reported any more has ended.
+	Forget time.Duration
+}
+
+// Assignment is a flow and its path.
+type Assignment struct {
+	Node  netip.Addr
+	Tuple flowcell.FiveTuple
+	Path  int
+	Via   netip.Addr
+}
+
+// Loop is the control loop of thesis ch. 4: reports come in, and once a period Round places
+// the flows.
+type Loop struct {
+	c       LoopConfig
+	rule    Rule
+	table   *table
+	list    []*entry
+	flows   []*Flow
+	ended   []Assignment // since the last Round
+	refused Refusals
+}
+
+// NewLoop returns a Loop that knows no flow.
+func NewLoop(c LoopConfig) (*Loop, error) {
+	if c.MaxFlows == 0 {
+		c.MaxFlows = DefaultMaxFlows
+	}
+	if c.Threshold == 0 {
+		c.Threshold = DefaultThreshold
+	}
+	switch {
+	case c.Fabric == nil:
+		return nil, errors.New("hedera: LoopConfig.Fabric is missing")
+	case c.MaxFlows < 1:
+		return nil, fmt.Errorf("hedera: LoopConfig.MaxFlows is %d: 1 or more", c.MaxFlows)
+	case !(c.Threshold >= 0 && c.Threshold <= 1):
+		return nil, fmt.Errorf("hedera: LoopConfig.Threshold is %v: a part of a link, 0 to 1", c.Threshold)
+	case c.Forget <= 0:
+		return nil, fmt.Errorf("hedera: LoopConfig.Forget is %v: more than 0", c.Forget)
+	}
+	l := &Loop{c: c, table: newTable(c.MaxFlows)}
+	var err error
+	l.rule, err = NewRule(c.Rule, c.Fabric, c.Annealing)
+	return l, err
+}
+
+// Report takes a flow that a node has measured, in bits a second.
+//
+// Errors: Refusal.
+func (l *Loop) Report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, now time.Duration) error {
+	err := l.report(node, tuple, rate, now)
+	if r, ok := err.(Refusal); ok {
+		l.refused[r]++
+	}
+	return err
+}
+
+func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, now time.Duration) error {
+	f := l.c.Fabric
+	src, ok := f.Host(tuple.Src.IP())
+	if !ok {
+		return RefusedEnds
+	}
+	if !f.Owns(node, src) {
+		return RefusedNode
+	}
+	dst, ok := f.Host(tuple.Dst.IP())
+	if !ok || src == dst {
+		return RefusedEnds
+	}
+	link := f.HostLink(src) * 1e6
+	switch {
+	case float64(rate) > link*beyond:
+		return RefusedRate
+	case float64(rate) < link*l.c.Threshold:
+		return RefusedSmall
+	}
+	if e := l.table.get(tuple); e != nil {
+		e.node, e.last = node, now
+		l.table.resize(e, rate)
+		return nil
+	}
+	if _, some := f.Via(src, dst, 0, tuple.Dst.Is6()); !some {
+		return RefusedLocal
+	}
+	if l.table.full(rate) {
+		return RefusedFull
+	}
+	if e := l.table.smallest(); e != nil {
+		l.refused[RefusedFull]++
+		l.end(e)
+	}
+	l.table.add(&entry{Flow: Flow{Pair: Pair{src, dst}}, tuple: tuple, node: node, rate: rate, last: now})
+	return nil
+}
+
+// Adopt takes a placement of the scheduler that led before. Unless its node reports the
+// flow in time it has ended.
+//
+// Errors: Refusal.
+func (l *Loop) Adopt(a Assignment, now time.Duration) error {
+	f := l.c.Fabric
+	src, ok := f.Host(a.Tuple.Src.IP())
+	dst, ok2 := f.Host(a.Tuple.Dst.IP())
+	switch {
+	case !ok || !ok2 || src == dst:
+		return RefusedEnds
+	case !f.Live(src, dst, a.Path):
+		return RefusedDead
+	case l.table.get(a.Tuple) != nil:
+		return nil
+	case l.table.smallest() != nil:
+		return RefusedFull
+	}
+	e := &entry{Flow: Flow{Pair: Pair{src, dst}, Path: a.Path}, tuple: a.Tuple, node: a.Node, last: now,
+		told: true, path: a.Path, via: a.Via}
+	l.rule.Keep(&e.Flow)
+	l.table.add(e)
+	return nil
+}
+
+// end forgets a flow.
+func (l *Loop) end(e *entry) {
+	l.rule.End(&e.Flow)
+	l.withdraw(e)
+	l.table.remove(e)
+}
+
+// withdraw notes that a flow's placement, if the node knows of one, counts no more.
+func (l *Loop) withdraw(e *entry) {
+	if e.told {
+		l.ended = append(l.ended, Assignment{e.node, e.tuple, e.path, e.via})
+		e.told = false
+	}
+}
+
+// Result is what a Round has found. The slices are valid until the next Round.
+type Result struct {
+	Placed  []Assignment // all
+	Changed []Assignment // those of Placed that are new, or have another path than before
+	Ended   []Assignment // placements that count no more
+	Flows   int          // that are known
+	Dead    int          // flows whose rule's path is dead
+}
+
+// Round places all flows.
+func (l *Loop) Round(now time.Duration) Result {
+	f := l.c.Fabric
+	l.list = l.table.all(l.list[:0])
+	l.flows = l.flows[:0]
+	kept := l.list[:0]
+	for _, e := range l.list {
+		if now-e.last > l.c.Forget {
+			l.end(e)
+			continue
+		}
+		kept = append(kept, e)
+		l.flows = append(l.flows, &e.Flow)
+	}
+	l.list = kept
+	l.rule.Round(l.flows)
+	r := Result{Flows: len(l.list)}
+	for _, e := range l.list {
+		if !e.Placed {
+			l.withdraw(e)
+			continue
+		}
+		via, ok := f.Via(e.Src, e.Dst, e.Path, e.tuple.Dst.Is6())
+		if !ok || !f.Live(e.Src, e.Dst, e.Path) {
+			l.refused[RefusedDead]++
+			r.Dead++
+			l.rule.End(&e.Flow)
+			l.withdraw(e)
+			continue
+		}
+		a := Assignment{e.node, e.tuple, e.Path, via}
+		if !e.told || e.path != e.Path || e.via != via {
+			r.Changed = append(r.Changed, a)
+		}
+		e.told, e.path, e.via = true, e.Path, via
+		r.Placed = append(r.Placed, a)
+	}
+	r.Ended, l.ended = l.ended, nil
+	return r
+}
+
+// SetFabric goes on with other links down, or rates. Placements whose path is dead now
+// count no more; others stay. It must be the same fabric.
+func (l *Loop) SetFabric(f Fabric) error {
+	if f.Fingerprint() != l.c.Fabric.Fingerprint() {
+		return errors.New("hedera: another fabric: begin anew")
+	}
+	rule, err := NewRule(l.c.Rule, f, l.c.Annealing)
+	if err != nil {
+		return err
+	}
+	l.rule, l.c.Fabric = rule, f
+	l.list = l.table.all(l.list[:0])
+	for _, e := range l.list {
+		placed := e.Placed
+		e.Flow = Flow{Pair: e.Pair, Path: e.Path}
+		switch {
+		case placed && f.Live(e.Src, e.Dst, e.Path):
+			rule.Keep(&e.Flow)
+		case placed:
+			l.refused[RefusedDead]++
+			l.withdraw(e)
+		}
+	}
+	return nil
+}
+
+// Flows returns how many flows are known.
+func (l *Loop) Flows() int { return len(l.table.by) }
+
+// Refused returns the counts of what was refused.
+func (l *Loop) Refused() Refusals { return l.refused }

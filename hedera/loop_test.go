@@ -1,0 +1,279 @@
+package hedera
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"runtime"
+	"testing"
+	"time"
+
+	"weft/flowcell"
+	"weft/topology"
+	"weft/topology/graph"
+)
+
+const gigabit = 1_000_000_000
+
+func tupleOf(f *Clos, src, dst topology.NodeID, port int) flowcell.FiveTuple {
+	return flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: uint16(port), DstPort: 80,
+		Src: flowcell.AddressFrom(f.t.Node(src).Addr), Dst: flowcell.AddressFrom(f.t.Node(dst).Addr)}
+}
+
+func newLoop(t testing.TB, f Fabric, rule string, most int) *Loop {
+	t.Helper()
+	l, err := NewLoop(LoopConfig{Fabric: f, Rule: rule, MaxFlows: most, Forget: 3 * time.Second,
+		Annealing: AnnealingConfig{Iterations: 1000, C: .5, Seed: 1}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// overlaps returns how many large flows the busiest link between switches has.
+func overlaps(f *Clos, placed []Assignment) (most int) {
+	load := make(map[int32]int)
+	for _, a := range placed {
+		src, _ := f.Host(a.Tuple.Src.IP())
+		dst, _ := f.Host(a.Tuple.Dst.IP())
+		for _, u := range f.AppendRoute(nil, src, dst, a.Path) {
+			load[u.Port]++
+			most = max(most, load[u.Port])
+		}
+	}
+	return most
+}
+
+// All rules place a stride without overlap, and leave it so. A rule that places nothing, or
+// all on path 0, fails.
+func TestLoop_placesAStride(t *testing.T) {
+	for _, rule := range Rules {
+		for _, by := range []int{4, 8} {
+			f := fabricOf(t, kinds[0])
+			l := newLoop(t, f, rule, 0)
+			for round := range time.Duration(3) {
+				for h := range topology.NodeID(16) {
+					if err := l.Report(f.t.Node(h).Addr, tupleOf(f, h, (h+topology.NodeID(by))%16, 1), gigabit/2, round*time.Second); err != nil {
+						t.Fatal(err)
+					}
+				}
+				r := l.Round(round * time.Second)
+				if len(r.Placed) < 14 || rule != "exclusive" && len(r.Placed) != 16 {
+					// First fit by whole links may leave a few of a stride without a free path.
+					t.Errorf("%s, stride %d: %d placed", rule, by, len(r.Placed))
+				}
+				if n := overlaps(f, r.Placed); n > 1 {
+					t.Errorf("%s, stride %d: %d flows on a link", rule, by, n)
+				}
+				if round > 0 && len(r.Changed) > 0 {
+					t.Errorf("%s, stride %d: %d placements flap", rule, by, len(r.Changed))
+				}
+				for _, a := range r.Placed {
+					if want := f.t.Paths(0, 15).Addr(a.Path); by == 8 && a.Via != want {
+						t.Errorf("%s: path %d via %v, want %v", rule, a.Path, a.Via, want)
+					}
+				}
+			}
+			// Nobody reports any more.
+			if r := l.Round(9 * time.Second); len(r.Placed) > 0 || len(r.Ended) < 14 || l.Flows() != 0 {
+				t.Errorf("%s: after all have ended %d placed, %d ended, %d known", rule, len(r.Placed), len(r.Ended), l.Flows())
+			}
+		}
+	}
+}
+
+func TestLoop_refusals(t *testing.T) {
+	f := fabricOf(t, kinds[0])
+	l := newLoop(t, f, "first-fit", 2)
+	host := func(h topology.NodeID) netip.Addr { return f.t.Node(h).Addr }
+	edge := f.t.Node(f.t.EdgeOf(0)).Addr
+	core := f.t.Node(f.t.Paths(0, 15).Bounce(0)).Addr
+	nobody := tupleOf(f, 0, 15, 1)
+	nobody.Dst = flowcell.AddressFrom(netip.MustParseAddr("192.0.2.1"))
+	six := tupleOf(f, 0, 15, 6)
+	six.Src, six.Dst = flowcell.AddressFrom(topology.Addr6(host(0))), flowcell.AddressFrom(topology.Addr6(host(15)))
+	for i, c := range []struct {
+		node  netip.Addr
+		tuple flowcell.FiveTuple
+		rate  uint64
+		want  error
+	}{
+		{host(0), tupleOf(f, 0, 15, 1), gigabit / 5, nil},
+		{edge, six, gigabit / 4, nil}, // full now
+		{host(1), tupleOf(f, 0, 15, 2), gigabit, RefusedNode},
+		{core, tupleOf(f, 0, 15, 2), gigabit, RefusedNode},
+		{netip.MustParseAddr("192.0.2.9"), tupleOf(f, 0, 15, 2), gigabit, RefusedNode},
+		{host(0), nobody, gigabit, RefusedEnds},
+		{host(0), tupleOf(f, 0, 0, 1), gigabit, RefusedEnds},
+		{host(0), tupleOf(f, 0, 1, 1), gigabit, RefusedLocal},
+		{host(0), tupleOf(f, 0, 15, 2), 2 * gigabit, RefusedRate},
+		{host(0), tupleOf(f, 0, 15, 2), gigabit / 11, RefusedSmall},
+		{host(0), tupleOf(f, 0, 15, 2), gigabit / 8, RefusedFull},
+		{host(0), tupleOf(f, 0, 15, 3), gigabit, nil}, // in the place of the smallest
+	} {
+		if err := l.Report(c.node, c.tuple, c.rate, 0); err != c.want {
+			t.Errorf("%d: %v, want %v", i, err, c.want)
+		}
+	}
+	r := l.Round(0)
+	if len(r.Placed) != 2 || r.Placed[0].Tuple != six || r.Placed[1].Tuple.SrcPort != 3 {
+		t.Errorf("placed %v, want the two largest", r.Placed)
+	}
+	if got := l.Refused(); got[RefusedFull] != 2 || got[RefusedNode] != 3 {
+		t.Errorf("counted %v", got.ByName())
+	}
+}
+
+// When a link fails the placements over it end at once, others stay, and no path is ever
+// placed that is dead.
+func TestLoop_deadPaths(t *testing.T) {
+	for _, rule := range Rules {
+		f := fabricOf(t, kinds[0])
+		l := newLoop(t, f, rule, 0)
+		report := func() {
+			for h := range topology.NodeID(8) {
+				l.Report(f.t.Node(h).Addr, tupleOf(f, h, h+8, 1), gigabit, 0)
+			}
+		}
+		report()
+		before := l.Round(0)
+		paths := make(map[flowcell.FiveTuple]int)
+		for _, a := range before.Placed {
+			paths[a.Tuple] = a.Path
+		}
+		failed := f.t.Paths(0, 8).Path(paths[tupleOf(f, 0, 8, 1)]).Links[1] // the edge switch's link up
+		now, err := NewClos(f.t.Without(failed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.SetFabric(now); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			report()
+			r := l.Round(0)
+			if len(r.Placed) == 0 {
+				t.Errorf("%s: nothing is placed", rule)
+			}
+			for _, a := range r.Placed {
+				src, _ := now.Host(a.Tuple.Src.IP())
+				dst, _ := now.Host(a.Tuple.Dst.IP())
+				if !now.Live(src, dst, a.Path) {
+					t.Errorf("%s: %v is placed on dead path %d", rule, a.Tuple, a.Path)
+				}
+			}
+		}
+		other, err := NewClos(f.t)
+		if err != nil || l.SetFabric(other) != nil {
+			t.Errorf("%s: the link comes back: %v", rule, err)
+		}
+		if err := l.SetFabric(fabricOf(t, kinds[1])); err == nil {
+			t.Errorf("%s: another fabric is taken", rule)
+		}
+	}
+}
+
+// A scheduler that takes over keeps what the one before has placed.
+func TestLoop_adoptsWithoutFlapping(t *testing.T) {
+	for _, rule := range Rules {
+		f := fabricOf(t, kinds[0])
+		was, now := newLoop(t, f, rule, 0), newLoop(t, f, rule, 0)
+		for h := range topology.NodeID(16) {
+			was.Report(f.t.Node(h).Addr, tupleOf(f, h, (h+4)%16, 1), gigabit, 0)
+		}
+		placed := was.Round(0).Placed
+		for _, a := range placed {
+			if err := now.Adopt(a, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, a := range placed {
+			now.Report(a.Node, a.Tuple, gigabit, time.Second)
+		}
+		r := now.Round(time.Second)
+		if len(r.Changed) > 0 || len(r.Placed) != len(placed) {
+			t.Errorf("%s: %d of %d changed, %d placed", rule, len(r.Changed), len(placed), len(r.Placed))
+		}
+		if err := now.Adopt(Assignment{Node: placed[0].Node, Tuple: tupleOf(f, 0, 8, 9), Path: 99}, 0); err != RefusedDead {
+			t.Errorf("%s: a path that is none: %v", rule, err)
+		}
+	}
+}
+
+// A million flows in a second: the table keeps the largest, and memory does not grow.
+func TestLoop_aMillionFlowsASecond(t *testing.T) {
+	n := 1_000_000
+	if testing.Short() {
+		n = 100_000
+	}
+	f := fabricOf(t, "fat-tree:k=8,host-rate=1000,fabric-rate=1000,core-rate=1000")
+	const most = 4096
+	l := newLoop(t, f, "first-fit", most)
+	rng := rand.New(rand.NewPCG(1, 1))
+	report := func(n int) {
+		for i := range n {
+			src := topology.NodeID(i % 128)
+			tuple := tupleOf(f, src, (src+64)%128, rng.IntN(1<<16))
+			tuple.DstPort = uint16(rng.Uint32())
+			l.Report(f.t.Node(src).Addr, tuple, uint64(gigabit/10+rng.IntN(gigabit/2)), time.Duration(i)*time.Second/time.Duration(n))
+		}
+	}
+	report(4 * most)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	report(n)
+	largest := tupleOf(f, 3, 67, 1)
+	if err := l.Report(f.t.Node(3).Addr, largest, gigabit, time.Second); err != nil {
+		t.Errorf("the largest flow: %v", err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if l.Flows() != most {
+		t.Errorf("%d flows are known, want %d", l.Flows(), most)
+	}
+	if l.table.get(largest) == nil || l.table.small[0].rate < gigabit*58/100 {
+		t.Errorf("the smallest that is kept has %d bit/s: not the largest are kept", l.table.small[0].rate)
+	}
+	if grown := int64(after.HeapAlloc) - int64(before.HeapAlloc); grown > 1<<20 {
+		t.Errorf("the heap has grown by %d bytes", grown)
+	}
+	if got := l.Refused()[RefusedFull]; got < uint64(n) {
+		t.Errorf("%d were refused, want %d or more", got, n)
+	}
+}
+
+// The same reports give the same placements.
+func TestLoop_isDeterministic(t *testing.T) {
+	for name, f := range fabrics(t) {
+		for _, rule := range Rules {
+			run := func() (s string) {
+				l := newLoop(t, f, rule, 50)
+				rng := rand.New(rand.NewPCG(9, 9))
+				for range 4 {
+					for _, p := range randomPairs(rng, f.Hosts(), 60) {
+						tuple, node := addressesOf(f, p)
+						l.Report(node, tuple, uint64(f.HostLink(p.Src)*1e6*(.1+.9*rng.Float64())), 0)
+					}
+					r := l.Round(0)
+					s += fmt.Sprint(r.Placed, r.Changed, r.Ended)
+				}
+				return s
+			}
+			if a, b := run(), run(); a != b || len(a) < 100 {
+				t.Errorf("%s, %s:\n%s\n%s", name, rule, a, b)
+			}
+		}
+	}
+}
+
+func addressesOf(f Fabric, p Pair) (t flowcell.FiveTuple, node netip.Addr) {
+	address := func(h topology.NodeID) netip.Addr {
+		if c, ok := f.(*Clos); ok {
+			return c.t.Node(h).Addr
+		}
+		return f.(*Data).g.Node(graph.NodeID(h)).Addresses[0]
+	}
+	return flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: uint16(p.Src),
+		Src: flowcell.AddressFrom(address(p.Src)), Dst: flowcell.AddressFrom(address(p.Dst))}, address(p.Src)
+}

@@ -1,0 +1,124 @@
+package store
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc/grpclog"
+
+	"weft/internal/kernel/kerneltest"
+)
+
+func init() { grpclog.SetLoggerV2(grpclog.NewLoggerV2(discard{}, discard{}, discard{})) }
+
+type discard struct{}
+
+func (discard) Write(b []byte) (int, error) { return len(b), nil }
+
+// cluster is three members of etcd in this process.
+type cluster struct {
+	t       testing.TB
+	dir     string
+	mu      sync.Mutex
+	members []*embed.Etcd
+	peers   []url.URL
+	clients []url.URL
+}
+
+func newCluster(t testing.TB, n int) *cluster {
+	t.Helper()
+	c := &cluster{t: t, dir: t.TempDir(), members: make([]*embed.Etcd, n)}
+	var held []net.Listener // so that the ports are different ones
+	address := func() url.URL {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		held = append(held, l)
+		return url.URL{Scheme: "http", Host: l.Addr().String()}
+	}
+	for range n {
+		c.peers, c.clients = append(c.peers, address()), append(c.clients, address())
+	}
+	for _, l := range held {
+		l.Close()
+	}
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { c.start(i) })
+	}
+	all.Wait()
+	t.Cleanup(func() {
+		for i := range n {
+			c.kill(i)
+		}
+	})
+	return c
+}
+
+// start starts a member, for the first time or again.
+func (c *cluster) start(i int) {
+	e := embed.NewConfig()
+	e.Name, e.Dir = fmt.Sprint("m", i), filepath.Join(c.dir, fmt.Sprint("m", i))
+	e.ListenPeerUrls, e.AdvertisePeerUrls = c.peers[i:i+1], c.peers[i:i+1]
+	e.ListenClientUrls, e.AdvertiseClientUrls = c.clients[i:i+1], c.clients[i:i+1]
+	e.InitialCluster = ""
+	for j, p := range c.peers {
+		if j > 0 {
+			e.InitialCluster += ","
+		}
+		e.InitialCluster += fmt.Sprintf("m%d=%s", j, p.String())
+	}
+	e.TickMs, e.ElectionMs, e.UnsafeNoFsync = 20, 200, true
+	e.LogLevel = "fatal"
+	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapcore.NewNopCore()))
+	m, err := embed.StartEtcd(e)
+	if err != nil {
+		c.t.Errorf("etcd member %d: %v", i, err)
+		return
+	}
+	select {
+	case <-m.Server.ReadyNotify():
+	case <-time.After(kerneltest.Patience):
+		c.t.Errorf("etcd member %d is not ready", i)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.members[i] = m
+}
+
+// kill ends a member without a word to the others.
+func (c *cluster) kill(i int) {
+	c.mu.Lock()
+	m := c.members[i]
+	c.members[i] = nil
+	c.mu.Unlock()
+	if m != nil {
+		m.Server.HardStop()
+		m.Close()
+	}
+}
+
+func (c *cluster) client() *clientv3.Client {
+	c.t.Helper()
+	var list []string
+	for _, u := range c.clients {
+		list = append(list, u.Host)
+	}
+	cl, err := clientv3.New(clientv3.Config{Endpoints: list, DialTimeout: kerneltest.Patience, Logger: zap.NewNop(),
+		DialKeepAliveTime: time.Second, DialKeepAliveTimeout: time.Second})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { cl.Close() })
+	return cl
+}

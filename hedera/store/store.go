@@ -1,0 +1,244 @@
+// Package store keeps what schedulers share on etcd: who leads, and the placements. Only
+// the leader writes, and every write is a transaction that holds only while the key by which
+// it was elected exists. So a leader that was deposed and does not know it changes nothing,
+// and the order of all writes is that of the leaders' epochs. Placements hang on a lease of
+// the leader's: they end some time after it does, unless the next one takes them over.
+package store
+
+import (
+	"context"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.etcd.io/etcd/client/v3/concurrency"
+
+	"weft/flowcell"
+	"weft/hedera"
+)
+
+// ErrDeposed says that a write was refused, as this scheduler leads no more.
+var ErrDeposed = errors.New("hedera: another scheduler leads now: nothing was written")
+
+// batch is how many placements a transaction has; etcd's own bound is 128 operations.
+const batch = 100
+
+// Config is where a fabric's state is.
+type Config struct {
+	Client *clientv3.Client
+	Prefix string        // of all keys, such as /weft/hedera/0123456789abcdef
+	Self   string        // what others learn of the leader: its address
+	TTL    time.Duration // after how long a leader that is silent is deposed; at least a second
+	// Lifetime is after how long placements end if their leader has ended.
+	Lifetime time.Duration
+
+	unguarded bool // for tests of the tests: writes have no guard
+}
+
+// seconds rounds up, as leases know whole seconds.
+func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
+
+// Term is the time of a leader.
+type Term struct {
+	c       Config
+	session *concurrency.Session
+	lease   clientv3.LeaseID // of the placements
+	key     string
+	rev     int64
+}
+
+// Campaign waits until this scheduler leads. The context ends the waiting, and the term's
+// session.
+func Campaign(ctx context.Context, c Config) (*Term, error) {
+	session, err := concurrency.NewSession(c.Client, concurrency.WithTTL(int(seconds(c.TTL))), concurrency.WithContext(ctx))
+	if err != nil {
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	e := concurrency.NewElection(session, c.Prefix+"/leader")
+	if err := e.Campaign(ctx, c.Self); err != nil {
+		session.Close()
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	t := &Term{c: c, session: session, key: e.Key(), rev: e.Rev()}
+	grant, err := c.Client.Grant(ctx, max(1, seconds(c.Lifetime)))
+	if err != nil {
+		session.Close()
+		return nil, fmt.Errorf("etcd: %w", err)
+	}
+	t.lease = grant.ID
+	return t, nil
+}
+
+// Epoch is a number that grows from one leader to the next.
+func (t *Term) Epoch() uint64 { return uint64(t.rev) }
+
+// Done is closed when the session has ended, as etcd was not reached in time or somebody
+// has revoked it.
+func (t *Term) Done() <-chan struct{} { return t.session.Done() }
+
+// Close ends the term in order: another scheduler may lead at once.
+func (t *Term) Close() error { return t.session.Close() }
+
+// Keep has the placements last for another Lifetime. It returns false if they are gone: then
+// all must be written again.
+func (t *Term) Keep(ctx context.Context) (bool, error) {
+	if _, err := t.c.Client.KeepAliveOnce(ctx, t.lease); err == nil {
+		return true, nil
+	} else if !strings.Contains(err.Error(), "requested lease not found") {
+		return false, fmt.Errorf("etcd: %w", err)
+	}
+	grant, err := t.c.Client.Grant(ctx, max(1, seconds(t.c.Lifetime)))
+	if err != nil {
+		return false, fmt.Errorf("etcd: %w", err)
+	}
+	t.lease = grant.ID
+	return false, nil
+}
+
+// Write writes placements and removes others.
+//
+// Errors: ErrDeposed, after which some of put and remove may have been written while the
+// term lasted; others leave open what was written.
+func (t *Term) Write(ctx context.Context, put, remove []hedera.Assignment) error {
+	ops := make([]clientv3.Op, 0, batch)
+	flush := func() error {
+		if len(ops) == 0 {
+			return nil
+		}
+		txn := t.c.Client.Txn(ctx)
+		if !t.c.unguarded {
+			txn = txn.If(clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.rev))
+		}
+		r, err := txn.Then(ops...).Commit()
+		ops = ops[:0]
+		switch {
+		case err != nil:
+			return fmt.Errorf("etcd: %w", err)
+		case !r.Succeeded:
+			return ErrDeposed
+		}
+		return nil
+	}
+	add := func(op clientv3.Op) error {
+		if ops = append(ops, op); len(ops) == batch {
+			return flush()
+		}
+		return nil
+	}
+	for _, a := range put {
+		value, err := json.Marshal(recordOf(a, t.Epoch()))
+		if err == nil {
+			err = add(clientv3.OpPut(t.c.keyOf(a.Tuple), string(value), clientv3.WithLease(t.lease)))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for _, a := range remove {
+		if err := add(clientv3.OpDelete(t.c.keyOf(a.Tuple))); err != nil {
+			return err
+		}
+	}
+	return flush()
+}
+
+// keyOf is the key of a flow's placement.
+func (c *Config) keyOf(t flowcell.FiveTuple) string {
+	src, dst := t.Src.IP().As16(), t.Dst.IP().As16()
+	b := append(append([]byte{t.Proto}, src[:]...), dst[:]...)
+	b = append(b, byte(t.SrcPort>>8), byte(t.SrcPort), byte(t.DstPort>>8), byte(t.DstPort))
+	return c.placements() + hex.EncodeToString(b)
+}
+
+func (c *Config) placements() string { return c.Prefix + "/placements/" }
+
+// record is a placement as it is stored.
+type record struct {
+	Proto uint8          `json:"proto"`
+	Src   netip.AddrPort `json:"src"`
+	Dst   netip.AddrPort `json:"dst"`
+	Node  netip.Addr     `json:"node"`
+	Path  int            `json:"path"`
+	Via   netip.Addr     `json:"via"`
+	Epoch uint64         `json:"epoch"` // of the leader that wrote it
+}
+
+func recordOf(a hedera.Assignment, epoch uint64) record {
+	t := a.Tuple
+	return record{t.Proto, netip.AddrPortFrom(t.Src.IP(), t.SrcPort), netip.AddrPortFrom(t.Dst.IP(), t.DstPort), a.Node, a.Path, a.Via, epoch}
+}
+
+func (r *record) assignment() hedera.Assignment {
+	return hedera.Assignment{Node: r.Node, Path: r.Path, Via: r.Via, Tuple: flowcell.FiveTuple{Proto: r.Proto,
+		Src: flowcell.AddressFrom(r.Src.Addr()), SrcPort: r.Src.Port(),
+		Dst: flowcell.AddressFrom(r.Dst.Addr()), DstPort: r.Dst.Port()}}
+}
+
+// pageSize is how many placements are read at once.
+const pageSize = 1000
+
+// Load reads all placements, at most so many. Those that cannot be read, as somebody else
+// has written them, are left out and counted.
+func Load(ctx context.Context, c Config, most int) (list []hedera.Assignment, strange int, err error) {
+	end := clientv3.GetPrefixRangeEnd(c.placements())
+	for from := c.placements(); len(list) < most; {
+		r, err := c.Client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize))
+		if err != nil {
+			return nil, strange, fmt.Errorf("etcd: %w", err)
+		}
+		for _, kv := range r.Kvs {
+			var rec record
+			if err := json.Unmarshal(kv.Value, &rec); err != nil || !rec.Src.IsValid() || !rec.Dst.IsValid() || string(kv.Key) != c.keyOf(rec.assignment().Tuple) {
+				strange++
+				continue
+			}
+			list = append(list, rec.assignment())
+		}
+		if !r.More {
+			break
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+	return list[:min(len(list), most)], strange, nil
+}
+
+// Get reads the placement of a flow, linearizably. ok is false if it has none.
+func Get(ctx context.Context, c Config, t flowcell.FiveTuple) (a hedera.Assignment, ok bool, err error) {
+	r, err := c.Client.Get(ctx, c.keyOf(t))
+	if err != nil {
+		return a, false, fmt.Errorf("etcd: %w", err)
+	}
+	if len(r.Kvs) == 0 {
+		return a, false, nil
+	}
+	var rec record
+	if err := json.Unmarshal(r.Kvs[0].Value, &rec); err != nil {
+		return a, false, fmt.Errorf("etcd: the placement of %v is none: %w", t, err)
+	}
+	return rec.assignment(), true, nil
+}
+
+// Watch calls told with each change of who leads, until the context ends.
+func Watch(ctx context.Context, c Config, told func(self string, epoch uint64)) {
+	for ctx.Err() == nil {
+		// Observing needs no session of its own, only its client.
+		session, err := concurrency.NewSession(c.Client, concurrency.WithTTL(int(seconds(c.TTL))), concurrency.WithContext(ctx))
+		if err == nil {
+			for r := range concurrency.NewElection(session, c.Prefix+"/leader").Observe(ctx) {
+				if len(r.Kvs) > 0 {
+					told(string(r.Kvs[0].Value), uint64(r.Kvs[0].CreateRevision))
+				}
+			}
+			session.Close()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(c.TTL / 4):
+		}
+	}
+}
