@@ -30,6 +30,7 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/pacing"
 	"weft/internal/prober"
+	"weft/internal/scheduling"
 	"weft/internal/switchd"
 	"weft/lab"
 	"weft/luopan"
@@ -75,6 +76,7 @@ var behind = map[string]any{
 	"daemon.Status.Order":          hostprog.OrderStats{},
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
 	"daemon.Status.QCN":            pacing.Stats{},
+	"daemon.Status.Scheduler":      scheduling.Status{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},
 	"daemon.FailureStatus.Updates": listen.Status{},
 	"daemon.FailureStatus.Probes":  prober.Stats{},

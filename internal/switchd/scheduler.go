@@ -14,6 +14,9 @@ func (f *File) checkScheduler() error {
 	if err := f.Scheduler.Check(f.lines, f.fabric, "keys", len(f.Keys) > 0); err != nil {
 		return err
 	}
+	if f.Scheduler.On() && !f.fabric.Computed() {
+		return f.lines.Errorf("scheduler.servers", "is set, and the topology is data; switches are told of paths of specified fabrics alone: leave it empty")
+	}
 	if f.Scheduler.On() && !fabric.Schedulable(f.Balance) {
 		return f.lines.Errorf("scheduler.servers", "is set with balance: %s, under which no flow can be pinned; set balance to ecmp, rb, rrb, drb, letflow or drill", f.Balance)
 	}
