@@ -67,6 +67,11 @@ policy: flowcell drb reps
 resequencer: flowcell internal/histogram
 resequencer/gro: flowcell
 topoupdate: topology internal/bucket
+hedera: topology topology/graph flowcell
+hedera/wire: flowcell internal/bucket topoupdate
+hedera/store: flowcell hedera
+hedera/store/storetest: internal/kernel/kerneltest  // for tests
+internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topoupdate
 topoupdate/bgp: topology topology/graph
 topoupdate/bgp/session: topoupdate/bgp topology/graph
 topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session internal/bucket
@@ -141,7 +146,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/internal/bugreport", "weft/internal/doctor"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -153,9 +158,12 @@ var (
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
 		// Programs that embed a Host link Prometheus' client only if they import stack/metrics.
-		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/stack/metrics"},
+		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
-		"go.yaml.in/yaml":        {"weft/internal/config", "weft/internal/discover", "weft/topology"},
+		// Nodes report by hedera/wire, which needs no etcd.
+		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd"},
+		"go.etcd.io/etcd/server/": {"weft/hedera/store/storetest"},
+		"go.yaml.in/yaml":         {"weft/internal/config", "weft/internal/discover", "weft/topology"},
 	}
 )
 

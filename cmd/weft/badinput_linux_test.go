@@ -33,6 +33,8 @@ func (b badInput) name() string {
 	switch {
 	case strings.HasPrefix(b.args, "switch"):
 		return "switch.yaml"
+	case strings.HasPrefix(b.args, "scheduler"):
+		return "scheduler.yaml"
 	case strings.HasPrefix(b.args, "host"):
 		return "host.yaml"
 	case strings.Contains(b.args, "from-lldp"):

@@ -7,7 +7,7 @@ import (
 )
 
 // badInputs are wrong command lines, and wrong files that they name.
-var badInputs = slices.Concat(badCommands, badFlags, badValues, badHostFiles, badSwitchFiles, badFabrics)
+var badInputs = slices.Concat(badCommands, badFlags, badValues, badHostFiles, badSwitchFiles, badSchedulerFiles, badFabrics)
 
 const (
 	failed = exitcode.Failed
@@ -33,6 +33,8 @@ var badCommands = []badInput{
 	{"help nosuch", "", wrong, []string{"weft nosuch", "unknown command"}},
 	{"help lab nosuch", "", wrong, []string{"weft lab nosuch", "unknown command"}},
 	{"switch staus", "", wrong, []string{"weft switch staus", "did you mean status?"}},
+	{"scheduler staus", "", wrong, []string{"weft scheduler staus", "did you mean status?"}},
+	{"scheduler status now", "", wrong, []string{"weft scheduler status", `"now"`, "remove it"}},
 	{"switch status now", "", wrong, []string{"weft switch status", `"now"`, "remove it"}},
 	{"version now", "", wrong, []string{"weft version", `"now"`, "remove it"}},
 	{"keygen a.key", "", wrong, []string{"weft keygen", `"a.key"`, "--FLAG=VALUE"}},
@@ -85,6 +87,7 @@ var badFlags = []badInput{
 	{"paths --live --policy drb", "", wrong, []string{"--live", "--policy", "exclude each other"}},
 	{"host --print-config --check", "", wrong, []string{"--print-config", "--check", "choose one"}},
 	{"switch --print-config --check", "", wrong, []string{"--print-config", "--check", "choose one"}},
+	{"scheduler --print-config --check", "", wrong, []string{"--print-config", "--check", "choose one"}},
 	{"switch --cleanup", "", wrong, []string{"--cleanup", "weft switch has no such flag"}},
 	{"host --json", "", wrong, []string{"--json", "weft host has no such flag"}},
 	{"keygen --json", "", wrong, []string{"--json", "weft keygen has no such flag"}},
@@ -296,6 +299,22 @@ var badHostFiles = []badInput{
 
 func switched(text string, want ...string) badInput {
 	return badInput{"switch --check --config FILE", text, wrong, want}
+}
+
+// Configurations of weft scheduler.
+var badSchedulerFiles = []badInput{
+	scheduled("listen: 0.0.0.0:9341\n", "scheduler.yaml:1: listen", "an address that nodes reach"),
+	scheduled("etcd: {endpoints: []}\n", "scheduler.yaml:1: etcd.endpoints", "127.0.0.1:2379"),
+	scheduled("etcd: {ttl: 1ms}\n", "scheduler.yaml:1: etcd.ttl", "from 1s to 1m"),
+	scheduled("rule: anealing\n", "scheduler.yaml:1: rule", "annealing"),
+	scheduled("lifetime: 1s\n", "scheduler.yaml:1: lifetime", "twice the period"),
+	scheduled("threshold: 2.0\n", "scheduler.yaml:1: threshold", "part of a link"),
+	scheduled("max_flow: 9\n", "scheduler.yaml:1: max_flow", "did you mean max_flows?"),
+	scheduled("keys: [{id: 300, key: x}]\n", "scheduler.yaml:1: keys[0].id", "from 1 to 255"),
+}
+
+func scheduled(text string, names ...string) badInput {
+	return badInput{"scheduler --check --config FILE", text, wrong, names}
 }
 
 // Configurations of weft switch.

@@ -30,6 +30,7 @@ import (
 	"weft/internal/hostprog"
 	"weft/internal/pacing"
 	"weft/internal/prober"
+	"weft/internal/schedulerd"
 	"weft/internal/scheduling"
 	"weft/internal/switchd"
 	"weft/lab"
@@ -57,6 +58,7 @@ var printed = map[string][]any{
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
 	"doctor.go":                     {[]doctor.Finding{}},
+	"scheduler.go":                  {schedulerd.Status{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
 	"lab_linux.go":                  {[]lab.NodeStatus{}},
 	"paths.go":                      {[]step{}},

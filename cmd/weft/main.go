@@ -62,6 +62,7 @@ func newRootCmd() *cobra.Command {
 		newBugreportCmd(),
 		newConnsCmd(),
 		newSwitchCmd(),
+		newSchedulerCmd(),
 		newTopologyCmd(),
 		newVersionCmd(),
 	)

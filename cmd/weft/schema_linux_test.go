@@ -20,6 +20,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"weft/internal/daemon"
+	"weft/internal/schedulerd"
 	"weft/internal/switchd"
 )
 
@@ -154,10 +155,11 @@ func schemaName(file string) string {
 
 // versions are those of the objects that have one.
 var versions = map[reflect.Type]int{
-	reflect.TypeFor[daemon.Status]():  daemon.StatusVersion,
-	reflect.TypeFor[switchd.Status](): switchd.StatusVersion,
-	reflect.TypeFor[blameJSON]():      blameVersion,
-	reflect.TypeFor[connsJSON]():      connsVersion,
+	reflect.TypeFor[daemon.Status]():     daemon.StatusVersion,
+	reflect.TypeFor[switchd.Status]():    switchd.StatusVersion,
+	reflect.TypeFor[schedulerd.Status](): schedulerd.StatusVersion,
+	reflect.TypeFor[blameJSON]():         blameVersion,
+	reflect.TypeFor[connsJSON]():         connsVersion,
 }
 
 // There is a schema of all that is printed as JSON, and it is that of the Go types.

@@ -13,9 +13,13 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"weft/hedera"
+	"weft/hedera/store/storetest"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 )
+
+// members is how many etcd has.
+const members = 3
 
 // killsVariable asks for so many kills, such as 200.
 const killsVariable = "WEFT_HEDERA_KILLS"
@@ -114,7 +118,7 @@ func (h *history) check(flows int) bool {
 // trial is a run of schedulers that are killed.
 type trial struct {
 	t         *testing.T
-	c         *cluster
+	c         *storetest.Cluster
 	h         history
 	rng       *rand.Rand
 	unguarded bool
@@ -150,7 +154,7 @@ func (r *trial) scheduler(ctx context.Context, self string) {
 }
 
 func (r *trial) lead(ctx context.Context, stop context.CancelFunc, self string) {
-	c := r.c.config(self)
+	c := configOf(r.c, self)
 	c.unguarded = r.unguarded
 	defer c.Client.Close()
 	id, call := r.h.client(), r.h.now()
@@ -210,7 +214,7 @@ func pause(ctx context.Context, d time.Duration) {
 }
 
 func (r *trial) reader(ctx context.Context) {
-	c, id := r.c.config("reader"), r.h.client()
+	c, id := configOf(r.c, "reader"), r.h.client()
 	for f := 0; ctx.Err() == nil; f = (f + 1) % r.flows {
 		call := r.h.now()
 		if a, ok, err := Get(ctx, c, tupleOf(f)); err == nil {
@@ -234,7 +238,7 @@ func (r *trial) run(kills int) bool {
 	for range 2 {
 		all.Go(func() { r.reader(ctx) })
 	}
-	admin := r.c.client()
+	admin := r.c.Client()
 	for i := range kills {
 		was := r.waitForLeader(nil)
 		if was == nil {
@@ -251,19 +255,17 @@ func (r *trial) run(kills int) bool {
 			admin.Revoke(ctx, was.term.session.Lease())
 		case i%3 == 1:
 			was.stop() // it is gone; its session ends when it has been silent for long
-			r.c.kill(r.rng.IntN(len(r.c.members)))
+			r.c.Kill(r.rng.IntN(members))
 		default:
-			i := r.rng.IntN(len(r.c.members))
-			r.c.kill(i)
+			i := r.rng.IntN(members)
+			r.c.Kill(i)
 			admin.Revoke(ctx, was.term.session.Lease())
 		}
 		if r.waitForLeader(was) == nil {
 			break
 		}
-		for m := range r.c.members {
-			if r.c.members[m] == nil {
-				r.c.start(m)
-			}
+		for _, m := range r.c.Killed() {
+			r.c.Start(m)
 		}
 		r.waitForWrites(r.load)
 	}
@@ -302,7 +304,7 @@ func (r *trial) waitForWrites(n int) {
 }
 
 func newTrial(t *testing.T, unguarded bool) *trial {
-	return &trial{t: t, c: newCluster(t, 3), h: history{start: time.Now()}, rng: rand.New(rand.NewPCG(1, 2)), unguarded: unguarded, flows: 3, load: 10}
+	return &trial{t: t, c: storetest.New(t, members), h: history{start: time.Now()}, rng: rand.New(rand.NewPCG(1, 2)), unguarded: unguarded, flows: 3, load: 10}
 }
 
 // Three schedulers, three members of etcd, leaders and members killed at random under load:
@@ -310,7 +312,7 @@ func newTrial(t *testing.T, unguarded bool) *trial {
 // a later one has begun.
 func TestStore_isLinearizableWhileLeadersAndMembersDie(t *testing.T) {
 	slowtest.System(t)
-	kills := 6
+	kills := 3
 	if v := os.Getenv(killsVariable); v != "" {
 		var err error
 		if kills, err = strconv.Atoi(v); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"weft/flowcell"
 	"weft/hedera"
+	"weft/hedera/store/storetest"
 	"weft/internal/kernel/kerneltest"
 )
 
@@ -22,17 +23,17 @@ func assignmentOf(n, path int) hedera.Assignment {
 	return hedera.Assignment{Node: netip.MustParseAddr("10.0.0.2"), Tuple: tupleOf(n), Path: path, Via: netip.MustParseAddr("10.4.1.1")}
 }
 
-func (c *cluster) config(self string) Config {
-	return Config{Client: c.client(), Prefix: "/weft/test", Self: self, TTL: time.Second, Lifetime: time.Minute}
+func configOf(c *storetest.Cluster, self string) Config {
+	return Config{Client: c.Client(), Prefix: "/weft/test", Self: self, TTL: time.Second, Lifetime: time.Minute}
 }
 
 // Two schedulers both believe to lead: what the deposed one writes is refused, and nothing
 // of it is there. The next leader has a higher epoch and finds what the first has written.
 func TestWrite_ofADeposedLeaderIsRefused(t *testing.T) {
-	c := newCluster(t, 1)
+	c := storetest.New(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), kerneltest.Patience)
 	defer cancel()
-	first, err := Campaign(ctx, c.config("a"))
+	first, err := Campaign(ctx, configOf(c, "a"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestWrite_ofADeposedLeaderIsRefused(t *testing.T) {
 	if err := first.Write(ctx, many, nil); err != nil {
 		t.Fatal(err)
 	}
-	other := c.config("b")
+	other := configOf(c, "b")
 	// Somebody revokes the first one's session; it has not heard of it when it writes.
 	if _, err := other.Client.Revoke(ctx, first.session.Lease()); err != nil {
 		t.Fatal(err)
@@ -90,10 +91,10 @@ func TestWrite_ofADeposedLeaderIsRefused(t *testing.T) {
 
 // Placements end with their lease, and Keep says that they are gone.
 func TestKeep_leasesEnd(t *testing.T) {
-	c := newCluster(t, 1)
+	c := storetest.New(t, 1)
 	ctx, cancel := context.WithTimeout(t.Context(), kerneltest.Patience)
 	defer cancel()
-	term, err := Campaign(ctx, c.config("a"))
+	term, err := Campaign(ctx, configOf(c, "a"))
 	if err != nil {
 		t.Fatal(err)
 	}

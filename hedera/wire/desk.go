@@ -232,11 +232,16 @@ func (d *Desk) read(b []byte, count int) ([]Flow, error) {
 }
 
 // Place tells a node of placements, in as many messages as it takes. It returns false if
-// the node has no session, or this server does not lead.
+// the node has no session, this server does not lead, or a placement has no form.
 func (d *Desk) Place(node netip.Addr, list []Placement, now time.Duration, send func(to netip.AddrPort, b []byte)) bool {
 	s := d.nodes[node]
 	if s == nil || s.theirs == 0 || !d.leads {
 		return false
+	}
+	for _, p := range list {
+		if !p.Via.IsValid() || p.Path < 0 || p.Path > MaxPath {
+			return false // it has no form in a message
+		}
 	}
 	for len(list) > 0 {
 		s.sent++

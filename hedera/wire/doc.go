@@ -21,5 +21,5 @@
 // lower ones. So a leader that does not know yet that it is none does no harm.
 //
 // Node and Desk are the two sides of this protocol, pure: they take the time and own no
-// socket. Client and Listener run them.
+// socket. Client runs a Node; internal/schedulerd runs a Desk.
 package wire

@@ -83,6 +83,7 @@ func agent() prometheus.Collector {
 	return Collector(func(w Writer) {
 		w.Updates(Updates{Rejected: map[string]uint64{"forged": 1}, Heard: -1})
 		w.Switch(Switch{Neighbours: []Neighbour{{Port: "p0"}}})
+		w.Scheduler(Scheduler{Rejected: map[string]uint64{"mac": 1}, Refused: map[string]uint64{"rate": 1}})
 		w.Port(Port{Name: "p0"})
 		w.Balanced(Outcomes{"chosen": 1})
 		w.Decap("edge", Outcomes{"nested": 1})

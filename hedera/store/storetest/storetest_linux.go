@@ -1,4 +1,5 @@
-package store
+// Package storetest runs members of etcd in a test's process.
+package storetest
 
 import (
 	"fmt"
@@ -24,8 +25,8 @@ type discard struct{}
 
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
 
-// cluster is three members of etcd in this process.
-type cluster struct {
+// Cluster is members of etcd in this process.
+type Cluster struct {
 	t       testing.TB
 	dir     string
 	mu      sync.Mutex
@@ -34,9 +35,10 @@ type cluster struct {
 	clients []url.URL
 }
 
-func newCluster(t testing.TB, n int) *cluster {
+// New starts n members.
+func New(t testing.TB, n int) *Cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), members: make([]*embed.Etcd, n)}
+	c := &Cluster{t: t, dir: t.TempDir(), members: make([]*embed.Etcd, n)}
 	var held []net.Listener // so that the ports are different ones
 	address := func() url.URL {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -54,19 +56,19 @@ func newCluster(t testing.TB, n int) *cluster {
 	}
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { c.start(i) })
+		all.Go(func() { c.Start(i) })
 	}
 	all.Wait()
 	t.Cleanup(func() {
 		for i := range n {
-			c.kill(i)
+			c.Kill(i)
 		}
 	})
 	return c
 }
 
-// start starts a member, for the first time or again.
-func (c *cluster) start(i int) {
+// Start starts a member, for the first time or again.
+func (c *Cluster) Start(i int) {
 	e := embed.NewConfig()
 	e.Name, e.Dir = fmt.Sprint("m", i), filepath.Join(c.dir, fmt.Sprint("m", i))
 	e.ListenPeerUrls, e.AdvertisePeerUrls = c.peers[i:i+1], c.peers[i:i+1]
@@ -96,8 +98,8 @@ func (c *cluster) start(i int) {
 	c.members[i] = m
 }
 
-// kill ends a member without a word to the others.
-func (c *cluster) kill(i int) {
+// Kill ends a member without a word to the others.
+func (c *Cluster) Kill(i int) {
 	c.mu.Lock()
 	m := c.members[i]
 	c.members[i] = nil
@@ -108,17 +110,34 @@ func (c *cluster) kill(i int) {
 	}
 }
 
-func (c *cluster) client() *clientv3.Client {
+// Client returns a client of all members.
+func (c *Cluster) Client() *clientv3.Client {
 	c.t.Helper()
-	var list []string
-	for _, u := range c.clients {
-		list = append(list, u.Host)
-	}
-	cl, err := clientv3.New(clientv3.Config{Endpoints: list, DialTimeout: kerneltest.Patience, Logger: zap.NewNop(),
+	cl, err := clientv3.New(clientv3.Config{Endpoints: c.Endpoints(), DialTimeout: kerneltest.Patience, Logger: zap.NewNop(),
 		DialKeepAliveTime: time.Second, DialKeepAliveTimeout: time.Second})
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { cl.Close() })
 	return cl
+}
+
+// Endpoints returns the members' addresses for clients.
+func (c *Cluster) Endpoints() (list []string) {
+	for _, u := range c.clients {
+		list = append(list, u.Host)
+	}
+	return list
+}
+
+// Killed returns the members that do not run.
+func (c *Cluster) Killed() (list []int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, m := range c.members {
+		if m == nil {
+			list = append(list, i)
+		}
+	}
+	return list
 }

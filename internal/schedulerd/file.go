@@ -1,0 +1,220 @@
+package schedulerd
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	_ "embed"
+	"fmt"
+	"math"
+	"net/netip"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"weft/hedera"
+	"weft/internal/config"
+	"weft/internal/eventlog"
+	"weft/internal/service"
+	"weft/topoupdate"
+)
+
+// File is a configuration file of weft scheduler. default.yaml says what each key means.
+type File struct {
+	Topology       string             `yaml:"topology"`
+	Listen         string             `yaml:"listen"`
+	Etcd           Etcd               `yaml:"etcd"`
+	Rule           string             `yaml:"rule"`
+	Iterations     int                `yaml:"iterations"`
+	Period         time.Duration      `yaml:"period"`
+	Lifetime       time.Duration      `yaml:"lifetime"`
+	Threshold      float64            `yaml:"threshold"`
+	MaxFlows       int                `yaml:"max_flows"`
+	Keys           []config.UpdateKey `yaml:"keys"`
+	AcceptUnsigned bool               `yaml:"accept_unsigned"`
+	Status         string             `yaml:"status,auto"`
+	Metrics        service.Metrics    `yaml:"metrics"`
+	Log            eventlog.Options   `yaml:"log"`
+
+	fabric hedera.Fabric
+	listen netip.AddrPort
+	tls    *tls.Config // nil without
+	lines  config.Lines
+}
+
+// Etcd is where the schedulers' common state is.
+type Etcd struct {
+	Endpoints []string      `yaml:"endpoints"`
+	Prefix    string        `yaml:"prefix"`
+	TTL       time.Duration `yaml:"ttl"`
+	CA        string        `yaml:"ca"`
+	Cert      string        `yaml:"cert"`
+	Key       string        `yaml:"key"`
+}
+
+//go:embed default.yaml
+var defaultYAML []byte
+
+// DefaultYAML returns a configuration file with every key, its default value and its
+// meaning. The defaults are read from it.
+func DefaultYAML() string { return string(defaultYAML) }
+
+func defaults() File {
+	var f File
+	if _, err := config.Decode(defaultYAML, "default.yaml", &f); err != nil {
+		panic(err) // a broken build
+	}
+	return f
+}
+
+// program is who reads the files.
+const program = "weft scheduler"
+
+// Load reads and validates a configuration file.
+func Load(name string) (*File, error) {
+	text, err := config.Read(name, program)
+	if err != nil {
+		return nil, err
+	}
+	return parse(text, name)
+}
+
+func parse(text []byte, name string) (*File, error) {
+	f := defaults()
+	var err error
+	if f.lines, err = config.Decode(text, name, &f); err != nil {
+		return nil, err
+	}
+	if err := f.validate(); err != nil {
+		return nil, err
+	}
+	return &f, nil
+}
+
+const (
+	maxEndpoints  = 16
+	maxFlows      = 1 << 20
+	maxIterations = 1 << 20
+)
+
+// validate checks all, and reads what the file names. The first error names its key and
+// line.
+func (f *File) validate() (err error) {
+	if f.fabric, err = readFabric(f.Topology); err != nil {
+		return f.lines.Errorf("topology", "%w", err)
+	}
+	if f.listen, err = netip.ParseAddrPort(f.Listen); err != nil || f.listen.Port() == 0 || f.listen.Addr().IsUnspecified() {
+		return f.lines.Errorf("listen", "is %q: give an address that nodes reach, and a port, such as 10.0.0.2:9341", f.Listen)
+	}
+	if err := f.checkEtcd(); err != nil {
+		return err
+	}
+	if !hedera.KnownRule(f.Rule) {
+		return f.lines.Errorf("rule", "%q is unknown%s; it is one of %s", f.Rule, config.DidYouMean(f.Rule, hedera.Rules), strings.Join(hedera.Rules, ", "))
+	}
+	switch {
+	case f.Iterations < 0 || f.Iterations > maxIterations:
+		return f.lines.Errorf("iterations", "is %d, must be from 0 to %d", f.Iterations, maxIterations)
+	case f.Period < 10*time.Millisecond || f.Period > time.Minute:
+		return f.lines.Errorf("period", "is %v, must be from 10ms to 1m", f.Period)
+	case f.Lifetime < 2*f.Period || f.Lifetime > time.Hour:
+		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to 1h", f.Lifetime, 2*f.Period)
+	case !(f.Threshold > 0 && f.Threshold <= 1):
+		return f.lines.Errorf("threshold", "is %v, must be a part of a link: above 0, at most 1", f.Threshold)
+	case f.MaxFlows < 1 || f.MaxFlows > maxFlows:
+		return f.lines.Errorf("max_flows", "is %d, must be from 1 to %d", f.MaxFlows, maxFlows)
+	}
+	if err := service.CheckStatusPath(f.Status); err != nil {
+		return f.lines.Errorf("status", "%w", err)
+	}
+	if key, err := f.Metrics.Check(); err != nil {
+		return f.lines.Errorf(key, "%w", err)
+	}
+	if key, err := f.Log.Check(); err != nil {
+		return f.lines.Errorf("log."+key, "%w", err)
+	}
+	return config.ReadUpdateKeys(f.Keys, f.lines, "keys", program)
+}
+
+// readFabric reads a topology or a graph.
+func readFabric(spec string) (hedera.Fabric, error) {
+	t, g, err := config.Fabric(spec)
+	switch {
+	case err != nil:
+		return nil, err
+	case g != nil:
+		return hedera.NewData(g, nil), nil
+	}
+	return hedera.NewClos(t)
+}
+
+func (f *File) checkEtcd() error {
+	e := &f.Etcd
+	if n := len(e.Endpoints); n < 1 || n > maxEndpoints {
+		return f.lines.Errorf("etcd.endpoints", "are %d: give 1 to %d addresses with ports, such as 127.0.0.1:2379", n, maxEndpoints)
+	}
+	for _, a := range e.Endpoints {
+		if host, port, ok := strings.Cut(a, ":"); !ok || host == "" || port == "" || strings.Contains(a, "/") {
+			return f.lines.Errorf("etcd.endpoints", "%q is no address with a port, such as 127.0.0.1:2379", a)
+		}
+	}
+	switch {
+	case !strings.HasPrefix(e.Prefix, "/") || len(e.Prefix) > 200 || slices.Contains([]byte(e.Prefix), 0):
+		return f.lines.Errorf("etcd.prefix", "is %q: it begins with a slash and has at most 200 bytes", e.Prefix)
+	case e.TTL < time.Second || e.TTL > time.Minute:
+		return f.lines.Errorf("etcd.ttl", "is %v, must be from 1s to 1m", e.TTL)
+	case (e.Cert == "") != (e.Key == ""):
+		return f.lines.Errorf("etcd.cert", "and etcd.key belong together: give both or none")
+	case e.CA == "" && e.Cert == "":
+		return nil
+	}
+	f.tls = &tls.Config{MinVersion: tls.VersionTLS12}
+	if e.CA != "" {
+		pem, err := config.Read(e.CA, program)
+		if err != nil {
+			return f.lines.Errorf("etcd.ca", "%w", err)
+		}
+		f.tls.RootCAs = x509.NewCertPool()
+		if !f.tls.RootCAs.AppendCertsFromPEM(pem) {
+			return f.lines.Errorf("etcd.ca", "%s has no certificate in PEM", e.CA)
+		}
+	}
+	if e.Cert != "" {
+		pair, err := tls.LoadX509KeyPair(e.Cert, e.Key)
+		if err != nil {
+			return f.lines.Errorf("etcd.cert", "%w", err)
+		}
+		f.tls.Certificates = []tls.Certificate{pair}
+	}
+	return nil
+}
+
+// prefix is of the fabric's keys: schedulers of different fabrics do not meet.
+func (f *File) prefix() string {
+	return fmt.Sprintf("%s/%016x", strings.TrimRight(f.Etcd.Prefix, "/"), f.fabric.Fingerprint())
+}
+
+// keys returns the keys on a clock that began at start.
+func (f *File) keys(start time.Time) topoupdate.Keys {
+	return config.UpdateKeys(f.Keys, f.AcceptUnsigned, start)
+}
+
+// loop returns the configuration of a leader's loop.
+func (f *File) loop(seed uint64) hedera.LoopConfig {
+	c := 1000.0 // thesis §4.2.4
+	if f.fabric.Hosts() <= 16 {
+		c = 0.5
+	}
+	return hedera.LoopConfig{Fabric: f.fabric, Rule: f.Rule, MaxFlows: f.MaxFlows, Threshold: f.Threshold, Forget: f.Lifetime,
+		Annealing: hedera.AnnealingConfig{Iterations: f.Iterations, C: c, Seed: seed & math.MaxInt64}}
+}
+
+// sameButNews reports whether two configurations differ in nothing that needs a restart:
+// keys, and which links are down.
+func (f *File) sameButNews(g *File) bool {
+	strip := func(f File) File {
+		f.Keys, f.AcceptUnsigned, f.fabric, f.lines, f.tls, f.Topology = nil, false, nil, config.Lines{}, nil, ""
+		return f
+	}
+	return reflect.DeepEqual(strip(*f), strip(*g)) && f.fabric.Fingerprint() == g.fabric.Fingerprint()
+}

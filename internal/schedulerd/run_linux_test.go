@@ -1,0 +1,246 @@
+package schedulerd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"weft/flowcell"
+	"weft/hedera/store/storetest"
+	"weft/hedera/wire"
+	"weft/internal/kernel/kerneltest"
+	"weft/internal/service"
+	"weft/topology"
+	"weft/topoupdate"
+)
+
+const testKey = "keys:\n- {id: 1, key: c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M=}\n"
+
+var testKeys = topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: bytes.Repeat([]byte("s"), 32)}}}
+
+const testFabric = "fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000"
+
+// running is a weft scheduler in this process.
+type running struct {
+	t       *testing.T
+	at      netip.AddrPort
+	socket  string
+	file    string
+	stop    context.CancelFunc
+	signals chan os.Signal
+	done    chan error
+	log     messages
+}
+
+type messages struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (m *messages) Write(b []byte) (int, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.b.Write(b)
+}
+
+func (m *messages) String() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.b.String()
+}
+
+func freePort(t *testing.T) netip.AddrPort {
+	t.Helper()
+	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	return c.LocalAddr().(*net.UDPAddr).AddrPort()
+}
+
+func start(t *testing.T, c *storetest.Cluster, more string) *running {
+	t.Helper()
+	dir := t.TempDir()
+	r := &running{t: t, at: freePort(t), socket: filepath.Join(dir, "s"), file: filepath.Join(dir, "scheduler.yaml"),
+		signals: make(chan os.Signal), done: make(chan error, 1)}
+	text := fmt.Sprintf("topology: %s\nlisten: %v\netcd: {endpoints: [%s], ttl: 1s}\nperiod: 50ms\nlifetime: 5s\nstatus: %s\n%s%s",
+		testFabric, r.at, strings.Join(c.Endpoints(), ", "), r.socket, testKey, more)
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r.stop = stop
+	go func() { r.done <- Run(ctx, r.file, r.signals, &r.log) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-r.done; err != nil {
+			t.Errorf("the scheduler: %v", err)
+		}
+		if t.Failed() {
+			t.Logf("%s", r.log.String())
+		}
+	})
+	return r
+}
+
+func (r *running) status() (s Status) {
+	text, err := service.AskStatus(r.t.Context(), r.socket, "weft scheduler")
+	if err == nil {
+		json.Unmarshal(text, &s)
+	}
+	return s
+}
+
+func within(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for end := time.Now().Add(kerneltest.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		if ok() {
+			return
+		}
+	}
+	t.Fatalf("not within %v: %s", kerneltest.Patience, what)
+}
+
+// host is a node whose flows do not end.
+type host struct {
+	client *wire.Client
+	mu     sync.Mutex
+	placed map[flowcell.FiveTuple]wire.Placement
+	turns  int // placements that were another path than before
+}
+
+func newHost(t *testing.T, top *topology.Topology, id topology.NodeID, servers ...netip.AddrPort) *host {
+	t.Helper()
+	h := &host{placed: make(map[flowcell.FiveTuple]wire.Placement)}
+	var err error
+	h.client, err = wire.Dial(wire.ClientConfig{Fabric: top.Fingerprint(), Address: top.Node(id).Addr, Servers: servers, Keys: testKeys, Place: h.place})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.client.Close() })
+	return h
+}
+
+func (h *host) place(list []wire.Placement) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range list {
+		if was, ok := h.placed[p.Tuple]; ok && p.For > 0 && was.Path != p.Path {
+			h.turns++
+		}
+		if h.placed[p.Tuple] = p; p.For == 0 {
+			delete(h.placed, p.Tuple)
+		}
+	}
+}
+
+func (h *host) paths() (all []int, turns int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, p := range h.placed {
+		all = append(all, p.Path)
+	}
+	return all, h.turns
+}
+
+func tupleOf(top *topology.Topology, src, dst topology.NodeID) flowcell.FiveTuple {
+	return flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: 1000, DstPort: 80,
+		Src: flowcell.AddressFrom(top.Node(src).Addr), Dst: flowcell.AddressFrom(top.Node(dst).Addr)}
+}
+
+// Two schedulers: nodes' flows are placed without overlap, the leader ends, the other one
+// goes on with the same paths.
+func TestRun_placesFlowsAndSurvivesTheLeader(t *testing.T) {
+	c := storetest.New(t, 1)
+	top, err := topology.Parse(testFabric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, c, "")
+	within(t, "the first scheduler leads", func() bool { return a.status().Leads })
+	b := start(t, c, "")
+	within(t, "the second one knows who leads", func() bool { return b.status().Leader == a.at.String() })
+	// Two hosts of a rack, each with a flow to another pod.
+	hosts := []*host{newHost(t, top, 0, b.at, a.at), newHost(t, top, 1, a.at, b.at)}
+	send := func() {
+		for i, h := range hosts {
+			h.client.Send(wire.Report{Flows: []wire.Flow{{Tuple: tupleOf(top, topology.NodeID(i), topology.NodeID(8+2*i)), Rate: 900e6},
+				{Tuple: tupleOf(top, topology.NodeID(i), topology.NodeID(14+i)), Rate: 5e9}, // more than the link
+				{Tuple: tupleOf(top, 5, 12), Rate: 500e6}}})                                 // another host's
+		}
+	}
+	both := func() bool {
+		send()
+		for _, h := range hosts {
+			if all, _ := h.paths(); len(all) != 1 {
+				return false
+			}
+		}
+		return true
+	}
+	within(t, "both flows are placed", both)
+	x, _ := hosts[0].paths()
+	y, _ := hosts[1].paths()
+	if x[0]/2 == y[0]/2 {
+		t.Errorf("paths %d and %d share the edge switch's port", x[0], y[0])
+	}
+	s := a.status()
+	if s.Refused["rate"] == 0 || s.Refused["node"] == 0 || s.Placed != 2 || s.Nodes != 2 {
+		t.Errorf("status %+v", s)
+	}
+	a.stop()
+	within(t, "the second scheduler leads", func() bool { send(); return b.status().Leads && b.status().Placed == 2 })
+	rounds := b.status().Rounds
+	within(t, "some rounds", func() bool {
+		send()
+		return b.status().Rounds > rounds+5 && hosts[0].client.Status().Leader == b.at.String()
+	})
+	for i, h := range hosts {
+		if _, turns := h.paths(); turns > 0 {
+			t.Errorf("host %d: its flow has changed its path %d times", i, turns)
+		}
+	}
+	if b.status().Epoch <= s.Epoch {
+		t.Errorf("epoch %d after %d", b.status().Epoch, s.Epoch)
+	}
+}
+
+// etcd is gone: nobody is told anything new, and the scheduler says why. When it is back
+// all goes on.
+func TestRun_withoutEtcd(t *testing.T) {
+	c := storetest.New(t, 1)
+	top, err := topology.Parse(testFabric)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := start(t, c, "rule: first-fit\n")
+	h := newHost(t, top, 0, a.at)
+	placed := func() bool {
+		h.client.Send(wire.Report{Flows: []wire.Flow{{Tuple: tupleOf(top, 0, 8), Rate: 900e6}}})
+		all, _ := h.paths()
+		return len(all) == 1
+	}
+	within(t, "the flow is placed", placed)
+	c.Kill(0)
+	within(t, "the scheduler says that etcd is gone", func() bool { return a.status().Error != "" })
+	h.mu.Lock()
+	clear(h.placed)
+	h.mu.Unlock()
+	errors := a.status().EtcdErrors
+	within(t, "etcd is tried again", func() bool { placed(); return a.status().EtcdErrors > errors })
+	if all, _ := h.paths(); len(all) > 0 && a.status().Error != "" {
+		t.Errorf("paths %v are placed that nobody has stored", all)
+	}
+	c.Start(0)
+	within(t, "the flow is placed again", placed)
+}

@@ -1,0 +1,218 @@
+package schedulerd
+
+import (
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"weft/flowcell"
+	"weft/hedera"
+	"weft/hedera/wire"
+)
+
+// receiveBuffer is what the kernel is asked to hold of messages that wait, in bytes: reports
+// of a second.
+const receiveBuffer = 4 << 20
+
+// server is the part that speaks with nodes.
+type server struct {
+	file  *File
+	conn  *net.UDPConn
+	start time.Time
+
+	mu     sync.Mutex
+	desk   *wire.Desk
+	loop   *hedera.Loop // nil: this scheduler does not lead
+	leader string
+	epoch  uint64
+	stats  stats
+}
+
+// stats counts since the start.
+type stats struct {
+	refused    hedera.Refusals // of terms that have ended
+	rounds     uint64
+	terms      uint64
+	deposed    uint64
+	writeFails uint64
+	lastError  string
+	changed    uint64 // placements
+	ended      uint64
+	placed     int // now
+	flows      int
+	roundMS    float64
+	writeMS    float64
+	sendErrors uint64
+}
+
+func random() uint64 {
+	var b [8]byte
+	rand.Read(b[:]) // it never fails
+	return binary.BigEndian.Uint64(b[:])
+}
+
+func newServer(f *File, start time.Time) (*server, error) {
+	desk, err := wire.NewDesk(wire.DeskConfig{Fabric: f.fabric.Fingerprint(), Keys: f.keys(start), Known: f.fabric.Known, Random: random})
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(f.listen))
+	if err != nil {
+		return nil, f.lines.Errorf("listen", "%w", err)
+	}
+	conn.SetReadBuffer(receiveBuffer) // less is no fault
+	return &server{file: f, conn: conn, start: start, desk: desk}, nil
+}
+
+func (s *server) now() time.Duration { return time.Since(s.start) }
+
+// receive takes messages until the socket is closed.
+func (s *server) receive() {
+	buf := make([]byte, wire.MaxMessage+1)
+	for {
+		n, from, err := s.conn.ReadFromUDPAddrPort(buf)
+		switch {
+		case errors.Is(err, net.ErrClosed):
+			return
+		case err != nil:
+			time.Sleep(time.Millisecond) // an error of an earlier message of ours
+			continue
+		}
+		s.mu.Lock()
+		now := s.now()
+		node, flows, err := s.desk.Receive(buf[:n], from, now, s.write)
+		if err == nil && s.loop != nil {
+			for _, f := range flows {
+				s.loop.Report(node, f.Tuple, f.Rate, now) // it counts what it refuses
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
+// write sends a message. What the kernel does not take is lost, as in the network. mu is
+// held.
+func (s *server) write(to netip.AddrPort, b []byte) {
+	if _, err := s.conn.WriteToUDPAddrPort(b, to); err != nil {
+		s.stats.sendErrors++
+	}
+}
+
+// lead begins a term, with the loop that knows what is placed, or ends it with nil.
+func (s *server) lead(l *hedera.Loop, epoch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loop != nil {
+		for i, n := range s.loop.Refused() {
+			s.stats.refused[i] += n
+		}
+	}
+	s.loop = l
+	if l == nil {
+		s.desk.Lead(false, netip.AddrPort{}, s.epoch)
+		s.leader, s.stats.placed, s.stats.flows = "", 0, 0
+		return
+	}
+	_ = l.SetFabric(s.file.fabric) // SIGHUP may have changed it meanwhile; it is the same fabric
+	s.stats.terms++
+	s.leader, s.epoch = s.file.listen.String(), epoch
+	s.desk.Lead(true, s.file.listen, epoch)
+}
+
+// follow notes that another scheduler leads.
+func (s *server) follow(leader string, epoch uint64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.loop != nil || epoch < s.epoch {
+		return
+	}
+	addr, err := netip.ParseAddrPort(leader)
+	if err != nil {
+		addr = netip.AddrPort{} // somebody else's key
+	}
+	s.leader, s.epoch = leader, epoch
+	s.desk.Lead(false, addr, epoch)
+}
+
+// round places all flows. The result is the caller's.
+func (s *server) round() (placed, changed, ended []hedera.Assignment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	begun := time.Now()
+	r := s.loop.Round(s.now())
+	s.stats.rounds++
+	s.stats.roundMS = float64(time.Since(begun)) / 1e6
+	s.stats.placed, s.stats.flows = len(r.Placed), r.Flows
+	s.stats.changed += uint64(len(r.Changed))
+	s.stats.ended += uint64(len(r.Ended))
+	return r.Placed, r.Changed, r.Ended
+}
+
+// tell sends placements to the nodes whose flows they are. Those that count no more are
+// withdrawn.
+func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration) {
+	byNode := make(map[netip.Addr][]wire.Placement)
+	for _, a := range ended {
+		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
+	}
+	for _, a := range placed {
+		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via, For: lifetime})
+	}
+	for node, list := range byNode {
+		s.mu.Lock()
+		s.desk.Place(node, list, s.now(), s.write)
+		s.mu.Unlock()
+	}
+}
+
+// unwritten is what is to be written to etcd: changes of rounds whose write has failed or
+// has not been tried. It is bounded by the flows that are known, and those that have ended
+// meanwhile.
+type unwritten struct {
+	put, remove map[flowcell.FiveTuple]hedera.Assignment
+}
+
+func newUnwritten() *unwritten {
+	return &unwritten{make(map[flowcell.FiveTuple]hedera.Assignment), make(map[flowcell.FiveTuple]hedera.Assignment)}
+}
+
+func (u *unwritten) add(changed, ended []hedera.Assignment) {
+	for _, a := range ended {
+		delete(u.put, a.Tuple)
+		u.remove[a.Tuple] = a
+	}
+	for _, a := range changed {
+		delete(u.remove, a.Tuple)
+		u.put[a.Tuple] = a
+	}
+}
+
+func (u *unwritten) lists() (put, remove []hedera.Assignment) {
+	for _, a := range u.put {
+		put = append(put, a)
+	}
+	for _, a := range u.remove {
+		remove = append(remove, a)
+	}
+	return put, remove
+}
+
+// renew goes on with another configuration: other keys, other links down.
+func (s *server) renew(f *File, start time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.desk.SetKeys(f.keys(start)); err != nil {
+		return err
+	}
+	if s.loop != nil {
+		if err := s.loop.SetFabric(f.fabric); err != nil {
+			return err
+		}
+	}
+	s.file = f
+	return nil
+}
