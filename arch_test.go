@@ -40,6 +40,9 @@ internal/config: internal/exitcode topology topology/graph topoupdate
 internal/service: internal/event internal/eventlog
 internal/bucket:
 internal/classifier:
+internal/elephant:
+internal/scheduling/schedulingtest: hedera/wire topology topoupdate  // for tests
+internal/scheduling: flowcell hedera/wire internal/config internal/elephant internal/event internal/eventlog internal/kernel topology topoupdate
 internal/timerq:
 internal/probe: topology encap liveness luopan internal/bucket internal/paths
 internal/shortage:
@@ -77,11 +80,11 @@ topoupdate/listen: topology topoupdate topoupdate/wire
 liveness: topology encap internal/bucket internal/histogram internal/timerq
 internal/blame: topology liveness
 link: internal/exitcode internal/checksum internal/shortage
-internal/kernel: internal/exitcode internal/kernel/internal/seam internal/shortage
+internal/kernel: internal/elephant internal/exitcode internal/kernel/internal/seam internal/shortage
 internal/congestion: internal/kernel
-internal/hostprog: topology flowcell drb policy encap conga internal/kernel internal/paths internal/qcn
+internal/hostprog: topology flowcell drb policy encap conga internal/elephant internal/kernel internal/paths internal/qcn
 internal/hostsetup: topology encap internal/hostprog internal/kernel
-fabric: topology topology/graph encap internal/balance internal/bucket internal/classifier internal/kernel internal/qcn
+fabric: topology topology/graph encap internal/balance internal/bucket internal/classifier internal/elephant internal/kernel internal/qcn
 lab: internal/exitcode topology topology/graph fabric internal/frr internal/kernel internal/switchconf
 internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/event internal/eventlog internal/probe
@@ -106,8 +109,8 @@ internal/eventlog: internal/event
 internal/prober: internal/exitcode internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
-internal/switchd: internal/exitcode encap fabric topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
-internal/daemon: internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
+internal/switchd: internal/exitcode encap fabric hedera/wire internal/elephant internal/scheduling topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
+internal/daemon: hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -143,7 +146,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},

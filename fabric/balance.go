@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"weft/internal/balance"
+	"weft/internal/elephant"
 )
 
 // BalanceConfig says how a switch balances what hosts send that know nothing of weft.
@@ -23,6 +24,11 @@ type BalanceConfig struct {
 
 	// Leaf is needed by conga and luopan.
 	Leaf LeafConfig
+
+	// Elephants are what a scheduler of large flows needs of the programs: Balance.SetPins and,
+	// with PinAndCount, Balance.Flows. With them ecmp is a rule for AttachBalance, too, and conga
+	// and luopan are none.
+	Elephants elephant.Duty
 }
 
 // BalanceStats is what a switch has balanced. Counters are since the programs were attached.
@@ -107,7 +113,9 @@ func (c BalanceConfig) check() (r balance.Rule, err error) {
 	switch {
 	case r.Kind == balance.Classifier:
 		return r, fmt.Errorf("Rule is %v: see OpenClassifier", r)
-	case !r.ByProgram():
+	case c.Elephants != elephant.Nothing && !Schedulable(c.Rule):
+		return r, fmt.Errorf("Rule is %v, under which no flow can be pinned: choose ecmp, rb, rrb, drb, letflow or drill", r)
+	case !r.ByProgram() && c.Elephants == elephant.Nothing:
 		return r, fmt.Errorf("Rule is %v: the kernel's routes do that alone, so nothing is attached", r)
 	case len(c.Ports) == 0 || len(c.Ports) > maxMeterPorts:
 		return r, fmt.Errorf("Ports has %d ports, must have 1 to %d", len(c.Ports), maxMeterPorts)

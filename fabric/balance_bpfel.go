@@ -19,6 +19,8 @@ const (
 	balanceMapCounters      = "counters"
 	balanceMapDestinations  = "destinations"
 	balanceMapDestinations6 = "destinations6"
+	balanceMapElephantFlows = "elephant_flows"
+	balanceMapElephantPins  = "elephant_pins"
 	balanceMapEngines       = "engines"
 	balanceMapFlowlets      = "flowlets"
 	balanceMapPairs         = "pairs"
@@ -26,6 +28,7 @@ const (
 	balanceMapSets          = "sets"
 	balanceProgWeftBalance  = "weft_balance"
 	balanceProgWeftQueue    = "weft_queue"
+	balanceVarElephants     = "elephants"
 	balanceVarGap           = "gap"
 	balanceVarMemory        = "memory"
 	balanceVarRule          = "rule"
@@ -86,6 +89,8 @@ type balanceMapSpecs struct {
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	Destinations  *ebpf.MapSpec `ebpf:"destinations"`
 	Destinations6 *ebpf.MapSpec `ebpf:"destinations6"`
+	ElephantFlows *ebpf.MapSpec `ebpf:"elephant_flows"`
+	ElephantPins  *ebpf.MapSpec `ebpf:"elephant_pins"`
 	Engines       *ebpf.MapSpec `ebpf:"engines"`
 	Flowlets      *ebpf.MapSpec `ebpf:"flowlets"`
 	Pairs         *ebpf.MapSpec `ebpf:"pairs"`
@@ -97,11 +102,12 @@ type balanceMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type balanceVariableSpecs struct {
-	Gap     *ebpf.VariableSpec `ebpf:"gap"`
-	Memory  *ebpf.VariableSpec `ebpf:"memory"`
-	Rule    *ebpf.VariableSpec `ebpf:"rule"`
-	Samples *ebpf.VariableSpec `ebpf:"samples"`
-	Seed    *ebpf.VariableSpec `ebpf:"seed"`
+	Elephants *ebpf.VariableSpec `ebpf:"elephants"`
+	Gap       *ebpf.VariableSpec `ebpf:"gap"`
+	Memory    *ebpf.VariableSpec `ebpf:"memory"`
+	Rule      *ebpf.VariableSpec `ebpf:"rule"`
+	Samples   *ebpf.VariableSpec `ebpf:"samples"`
+	Seed      *ebpf.VariableSpec `ebpf:"seed"`
 }
 
 // balanceObjects contains all objects after they have been loaded into the kernel.
@@ -127,6 +133,8 @@ type balanceMaps struct {
 	Counters      *ebpf.Map `ebpf:"counters"`
 	Destinations  *ebpf.Map `ebpf:"destinations"`
 	Destinations6 *ebpf.Map `ebpf:"destinations6"`
+	ElephantFlows *ebpf.Map `ebpf:"elephant_flows"`
+	ElephantPins  *ebpf.Map `ebpf:"elephant_pins"`
 	Engines       *ebpf.Map `ebpf:"engines"`
 	Flowlets      *ebpf.Map `ebpf:"flowlets"`
 	Pairs         *ebpf.Map `ebpf:"pairs"`
@@ -139,6 +147,8 @@ func (m *balanceMaps) Close() error {
 		m.Counters,
 		m.Destinations,
 		m.Destinations6,
+		m.ElephantFlows,
+		m.ElephantPins,
 		m.Engines,
 		m.Flowlets,
 		m.Pairs,
@@ -151,11 +161,12 @@ func (m *balanceMaps) Close() error {
 //
 // It can be passed to loadBalanceObjects or ebpf.CollectionSpec.LoadAndAssign.
 type balanceVariables struct {
-	Gap     *ebpf.Variable `ebpf:"gap"`
-	Memory  *ebpf.Variable `ebpf:"memory"`
-	Rule    *ebpf.Variable `ebpf:"rule"`
-	Samples *ebpf.Variable `ebpf:"samples"`
-	Seed    *ebpf.Variable `ebpf:"seed"`
+	Elephants *ebpf.Variable `ebpf:"elephants"`
+	Gap       *ebpf.Variable `ebpf:"gap"`
+	Memory    *ebpf.Variable `ebpf:"memory"`
+	Rule      *ebpf.Variable `ebpf:"rule"`
+	Samples   *ebpf.Variable `ebpf:"samples"`
+	Seed      *ebpf.Variable `ebpf:"seed"`
 }
 
 // balancePrograms contains all programs after they have been loaded into the kernel.

@@ -14,6 +14,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/internal/balance"
+	"weft/internal/elephant"
 	"weft/internal/kernel"
 )
 
@@ -25,6 +26,8 @@ type Balance struct {
 	mu     sync.Mutex
 	handle *netlink.Handle // nil: closed
 	rule   balance.Rule
+	duty   elephant.Duty
+	pins   []PortPin // of SetPins
 	ports  []MeterPort
 	routes []Route        // of the configuration
 	links  []netlink.Link // of the ports, as Repair has found them
@@ -107,7 +110,7 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 	if b.handle, err = netlink.NewHandle(kernel.Families...); err != nil {
 		return kernel.Explain(err)
 	}
-	b.ports, b.routes, b.leaf = cfg.Ports, cfg.Routes, cfg.Leaf
+	b.ports, b.routes, b.leaf, b.duty = cfg.Ports, cfg.Routes, cfg.Leaf, cfg.Elephants
 	if err := b.find(); err != nil {
 		return err
 	}
@@ -123,6 +126,9 @@ func (b *Balance) load() error {
 		return b.loadLeaf()
 	}
 	spec, err := balanceSpec(b.rule, rand.Uint64())
+	if err == nil {
+		err = kernel.SetElephants(spec, b.duty)
+	}
 	if err != nil {
 		return err
 	}
@@ -134,12 +140,15 @@ func (b *Balance) load() error {
 		Six          *ebpf.Map     `ebpf:"destinations6"`
 		Sets         *ebpf.Map     `ebpf:"sets"`
 		Queues       *ebpf.Map     `ebpf:"queues"`
+		Flows        *ebpf.Map     `ebpf:"elephant_flows"`
+		Pins         *ebpf.Map     `ebpf:"elephant_pins"`
 	}
 	if err := kernel.Load(spec, &o, balanceNeeds); err != nil {
 		return err
 	}
 	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, balanceMapDestinations: o.Destinations,
-		balanceMapDestinations6: o.Six, balanceMapSets: o.Sets, balanceMapQueues: o.Queues}
+		balanceMapDestinations6: o.Six, balanceMapSets: o.Sets, balanceMapQueues: o.Queues,
+		kernel.ElephantFlowsMap: o.Flows, kernel.ElephantPinsMap: o.Pins}
 	former, err := bindFormer(o.In)
 	if err == nil {
 		maps[formerMap] = former

@@ -81,7 +81,7 @@ func randomPayload(rng *rand.Rand) []byte {
 func hasPorts(protocol uint8) bool { return slices.Contains([]uint8{6, 17, 33, 132}, protocol) }
 
 // number is that of a packet's set in the program's tables.
-func (r *balanceRun) number(t *testing.T, p balance.Packet) (n uint32) {
+func (r *balanceRun) number(t testing.TB, p balance.Packet) (n uint32) {
 	t.Helper()
 	var err error
 	if p.Src6.IsValid() {

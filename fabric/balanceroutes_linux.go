@@ -48,7 +48,7 @@ func (b *Balance) refresh() error {
 	}
 	f, err := fillBalance(b.handle, b.in.Maps)
 	if err == nil {
-		b.filled = f
+		b.filled, err = f, b.putPins()
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/balance"
+	"weft/internal/elephant"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 )
@@ -30,6 +31,8 @@ type balanceRun struct {
 	Engines  *ebpf.Map     `ebpf:"engines"`
 	Pairs    *ebpf.Map     `ebpf:"pairs"`
 	Flowlets *ebpf.Map     `ebpf:"flowlets"`
+	Counted  *ebpf.Map     `ebpf:"elephant_flows"`
+	Pins     *ebpf.Map     `ebpf:"elephant_pins"`
 
 	rule balance.Rule
 	seed uint64
@@ -78,7 +81,7 @@ func hashToMark(t testing.TB, ins asm.Instructions) {
 	}
 }
 
-func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instructions)) *balanceRun {
+func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instructions), duty ...elephant.Duty) *balanceRun {
 	t.Helper()
 	kerneltest.NeedRoot(t)
 	r := &balanceRun{seed: 77}
@@ -90,6 +93,9 @@ func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instr
 	if err != nil {
 		t.Fatal(err)
 	}
+	if err := kernel.SetElephants(spec, slices.Max(append(duty, elephant.Nothing))); err != nil {
+		t.Fatal(err)
+	}
 	change(t, spec.Programs[balanceProgWeftBalance].Instructions)
 	if err := kernel.Load(spec, r, balanceNeeds); err != nil {
 		t.Fatal(err)
@@ -97,7 +103,7 @@ func openBalanceRun(t testing.TB, rule string, change func(testing.TB, asm.Instr
 	t.Cleanup(func() {
 		r.In.Close()
 		r.Out.Close()
-		for _, m := range []*ebpf.Map{r.Counters, r.Routes, r.Routes6, r.Sets, r.Queues, r.Engines, r.Pairs, r.Flowlets} {
+		for _, m := range []*ebpf.Map{r.Counters, r.Routes, r.Routes6, r.Sets, r.Queues, r.Engines, r.Pairs, r.Flowlets, r.Counted, r.Pins} {
 			m.Close()
 		}
 	})

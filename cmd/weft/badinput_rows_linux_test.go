@@ -304,6 +304,12 @@ var badHostFiles = []badInput{
 	host("log: {format: xml}\n", "host.yaml:1: log.format", `"xml"`, "text and json"),
 	host("drain: 1h\n", "host.yaml:1: drain", "from 0s to 10s"),
 	host("qcn: {enabled: true}\n", "host.yaml:1: qcn.enabled", "failures.keys"),
+	host("scheduler: {servers: ['10.0.0.9:9341']}\n", "host.yaml:1: scheduler.servers", "failures.keys"),
+	host("scheduler: {servers: ['10.0.0.9:0']}\n", "host.yaml:1: scheduler.servers", "10.0.0.9:0", "such as 10.0.0.9:9341"),
+	host("scheduler: {servers: [10.0.0.9]}\n", "host.yaml:1: scheduler.servers", "10.0.0.9"),
+	host("scheduler: {share: 1.5}\n", "host.yaml:1: scheduler.share", "1.5", "less than 1"),
+	host("scheduler: {every: 1us}\n", "host.yaml:1: scheduler.every", "100ms"),
+	host("scheduler: {link_mbit: -5}\n", "host.yaml:1: scheduler.link_mbit", "-5", "auto"),
 }
 
 func switched(text string, want ...string) badInput {
@@ -339,6 +345,9 @@ var badSwitchFiles = []badInput{
 	switched("multiplier: 1\n", "switch.yaml:1: multiplier", "from 2 to 255"),
 	switched("max_age: 1ms\n", "switch.yaml:1: max_age"),
 	switched("damping: {hold: 1h}\n", "switch.yaml:1: damping", "raise it or lower hold"),
+	switched("scheduler: {servers: ['10.0.0.9:9341']}\n", "switch.yaml:1: scheduler.servers", "without keys"),
+	switched("scheduler: {share: 0}\n", "switch.yaml:1: scheduler.share", "more than 0"),
+	switched("scheduler: {server: []}\n", "switch.yaml:1: scheduler.server", "did you mean servers?"),
 	switched("balance: magic\n", "switch.yaml:1: balance", "magic", "drb"),
 	switched("meter: {ecn: 30000}\n", "switch.yaml:1: meter.ecn", "set meter.enabled to true"),
 	switched("meter: {enabled: true, ecn: much}\n", "switch.yaml:1: meter.ecn", `"much"`, "such as 65us"),

@@ -32,6 +32,7 @@ import (
 	"weft/internal/pacing"
 	"weft/internal/prober"
 	"weft/internal/schedulerd"
+	"weft/internal/scheduling"
 	"weft/internal/switchd"
 	"weft/lab"
 	"weft/luopan"
@@ -79,6 +80,7 @@ var behind = map[string]any{
 	"daemon.Status.Order":          hostprog.OrderStats{},
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
 	"daemon.Status.QCN":            pacing.Stats{},
+	"daemon.Status.Scheduler":      scheduling.Status{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},
 	"daemon.FailureStatus.Updates": listen.Status{},
 	"daemon.FailureStatus.Probes":  prober.Stats{},

@@ -8,6 +8,9 @@
 // routes it takes the hash of the sender's socket or of the device, which is the same at each
 // switch. So the kernel hashes the five-tuple, with the switch's own seed as of Linux 6.11.
 //
+// A flow that a scheduler has pinned to a port gets the hash of that port, whatever the rule is
+// (elephant.h). Under ecmp there is no more to it: others keep the kernel's hash.
+//
 // weft_queue runs at tc egress of the same ports. It fills their virtual queues, and takes
 // the hash away again: the next switch, a receiver's GRO and queues must not see it.
 
@@ -21,9 +24,10 @@
 #define MAX_MEMORY 2
 #define MAX_GROUPS 8
 
-enum { CHOSEN, PLAIN, BEGUN, EVICTED, NUM_COUNTERS };
+enum { CHOSEN, PLAIN, BEGUN, EVICTED, COUNTED, PINNED, UNPINNED, NUM_COUNTERS };
 
 #include "count.h"
+#include "elephant.h"
 
 /* balance.Kind */
 enum { ROUTES, ECMP, RB, RRB, DRB, LETFLOW, DRILL };
@@ -217,6 +221,81 @@ static __always_inline __u32 least_of(const struct set *s, const struct step *gr
 	return l.step[0];
 }
 
+/* five_tuple_of reads whose a packet is, and returns the bytes of its IP header; 0 for what is
+ * not TCP or UDP in one piece, right behind that header. */
+static __always_inline __u32 five_tuple_of(struct __sk_buff *skb, struct five_tuple *key)
+{
+	__u32 header = sizeof(struct ipv6);
+	struct ipv4 ip;
+	struct ipv6 ip6;
+
+	if (skb->protocol == bpf_htons(ETH_P_IP)) {
+		if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || ip.frag_off & FRAGMENT)
+			return 0;
+		header = header_length(&ip);
+		if (header < sizeof(ip))
+			return 0;
+		map_ipv4(key->saddr, ip.saddr);
+		map_ipv4(key->daddr, ip.daddr);
+		key->protocol = ip.protocol;
+	} else {
+		if (bpf_skb_load_bytes(skb, IP, &ip6, sizeof(ip6)))
+			return 0;
+		__builtin_memcpy(key->saddr, ip6.saddr, sizeof(key->saddr));
+		__builtin_memcpy(key->daddr, ip6.daddr, sizeof(key->daddr));
+		key->protocol = ip6.next;
+	}
+	if ((key->protocol != PROTO_TCP && key->protocol != PROTO_UDP) ||
+	    bpf_skb_load_bytes(skb, IP + header, &key->ports, sizeof(key->ports)))
+		return 0;
+	return header;
+}
+
+/* on_wire is how many bytes the frames have that a packet is cut into. Super-segments from
+ * userspace do not say how many these are. */
+static __always_inline __u64 on_wire(struct __sk_buff *skb, __u32 header, __u32 protocol)
+{
+	__u32 each = IP + header + 8, segments = skb->gso_segs;
+	__u8 offset;
+
+	if (!skb->gso_size)
+		return skb->len;
+	if (protocol == PROTO_TCP && !bpf_skb_load_bytes(skb, IP + header + 12, &offset, sizeof(offset)))
+		each = IP + header + (offset >> 4) * 4;
+	if (!segments && skb->len > each)
+		segments = (skb->len - each + skb->gso_size - 1) / skb->gso_size;
+	return segments ? skb->len + (__u64)(segments - 1) * each : skb->len;
+}
+
+/* pinned counts a packet's flow, and reports whether it goes where a scheduler has pinned it:
+ * to a port that is a next hop of its route. The loader says which step of the route's set that
+ * is; where sets have changed since, the step has another port. The verifier looks at it
+ * alone, so it does not multiply what the rules do. */
+__attribute__((noinline)) int pinned(struct __sk_buff *skb, __u32 number)
+{
+	struct five_tuple key = {};
+	__u32 header = five_tuple_of(skb, &key), step;
+	struct set *s;
+	struct pin *p;
+
+	if (!header)
+		return 0;
+	if (elephants == PINS_AND_COUNTS)
+		count_flow(&key, on_wire(skb, header, key.protocol));
+	p = pin_of(&key);
+	if (!p)
+		return 0;
+	s = bpf_map_lookup_elem(&sets, &number);
+	step = p->among & (MAX_STEPS - 1);
+	if (!s || s->steps[step].port != p->way) {
+		count(UNPINNED, 1);
+		return 0;
+	}
+	bpf_set_hash(skb, s->steps[step].hash);
+	count(PINNED, 1);
+	return 1;
+}
+
 /* plain leaves an IP packet to the kernel's routes. */
 static __always_inline int plain(struct __sk_buff *skb)
 {
@@ -243,6 +322,10 @@ SEC("tc") int weft_balance(struct __sk_buff *skb)
 		return plain(skb);
 	s = bpf_map_lookup_elem(&sets, &number);
 	if (!s || !s->n)
+		return plain(skb);
+	if (elephants && pinned(skb, number))
+		return TC_ACT_UNSPEC;
+	if (rule == ECMP)
 		return plain(skb);
 	engine = number;
 	group = &s->steps[0];

@@ -9,6 +9,7 @@ import (
 	"weft/encap"
 	"weft/internal/config"
 	"weft/internal/eventlog"
+	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/resequencer"
 )
@@ -45,10 +46,13 @@ type Config struct {
 	Resequencer         Resequencer   `yaml:"resequencer"`
 	Failures            Failures      `yaml:"failures"`
 	QCN                 QCN           `yaml:"qcn"`
-	TUN                 TUN           `yaml:"tun"`
-	UDP                 UDP           `yaml:"udp"`
-	Drain               time.Duration `yaml:"drain"`
-	Status              string        `yaml:"status,auto"`
+
+	Scheduler scheduling.File `yaml:"scheduler"`
+
+	TUN    TUN           `yaml:"tun"`
+	UDP    UDP           `yaml:"udp"`
+	Drain  time.Duration `yaml:"drain"`
+	Status string        `yaml:"status,auto"`
 
 	Metrics service.Metrics `yaml:"metrics"`
 

@@ -12,6 +12,7 @@ import (
 	"weft/internal/event"
 	"weft/internal/eventlog"
 	"weft/internal/hostprog"
+	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/liveness"
 	"weft/topology"
@@ -39,7 +40,8 @@ type daemon struct {
 	mu sync.Mutex
 	state
 
-	views pathViews
+	views  pathViews
+	pinned pinnedProgram
 }
 
 // state is what a daemon's owner has to itself.
@@ -62,6 +64,10 @@ type state struct {
 	supers  supers
 	early   string // why super-segments are not cut late, as was logged
 	pacer   pacer  // nil: none; for the whole run
+
+	scheduler   *scheduling.Node // nil: none; for the whole run
+	unscheduled string           // why there is none, as was logged
+
 	paced   bool   // it is tried no more
 	unpaced string // why there is none, as was logged
 }
@@ -194,6 +200,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		}
 	}
 	d.pace(c)
+	d.schedule(c)
 	d.working = true
 	d.tellSupers()
 	d.tellLate()
@@ -222,6 +229,7 @@ func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}
+	d.pinned.use(s)
 	if c.unordered() {
 		d.log.Warnf(event.Limited, "warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode auto or gateway there, and set receivers_resequence: true here; or use drb", c.Policy)
 	}
@@ -297,6 +305,10 @@ func (d *daemon) giveBack() (asked []io.Closer, err error) {
 	if d.pacer != nil {
 		err = errors.Join(err, d.pacer.Close())
 	}
+	if d.scheduler != nil {
+		d.pinned.use(nil)
+		err = errors.Join(err, d.scheduler.Close())
+	}
 	if d.learner != nil {
 		err = errors.Join(err, d.learner.Close())
 	}
@@ -305,7 +317,7 @@ func (d *daemon) giveBack() (asked []io.Closer, err error) {
 			asked = append(asked, c)
 		}
 	}
-	d.setup, d.pacer, d.learner, d.status, d.metrics = nil, nil, nil, nil, nil
+	d.setup, d.pacer, d.scheduler, d.learner, d.status, d.metrics = nil, nil, nil, nil, nil, nil
 	return asked, err
 }
 

@@ -195,9 +195,9 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 	o := hostprog.SprayConfig{
 		Uplink: p.uplink.Name, Addresses: addresses(p), Topology: t, Topology6: c.six(), Self: self,
 		Policy: c.uplinkPolicy(), Carrier: c.carrier(), PerPacketTCP: c.offloads() && c.perPacket(), CutLate: c.cutsLate(),
-		Datagrams: c.spraysDatagrams(),
-		Conga:     conga.Config{Tau: c.Tau, RateBits: edgeRate(t, self)},
-		Require:   c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
+		Datagrams: c.spraysDatagrams(), Elephants: c.duty(),
+		Conga:   conga.Config{Tau: c.Tau, RateBits: edgeRate(t, self)},
+		Require: c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
 	}
 	if a := c.address6(); a.IsValid() {
 		o.Addresses = append(o.Addresses, a)

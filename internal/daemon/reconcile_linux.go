@@ -140,6 +140,7 @@ func (d *daemon) repairAll() (err error) {
 		return err
 	}
 	d.pace(d.config)
+	d.schedule(d.config)
 	return errors.Join(d.mend(d.setup.Repair(plan)), d.repairPrograms())
 }
 

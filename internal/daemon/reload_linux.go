@@ -27,6 +27,7 @@ func (d *daemon) reload(ctx context.Context) (string, error) {
 func (d *daemon) change(ctx context.Context, next *Config) error {
 	defer d.event()()
 	defer d.paceByKeys()
+	defer d.reportByKeys()
 	if err := d.config.canBecome(next); err != nil {
 		return err
 	}

@@ -131,7 +131,7 @@ func (d *daemon) copied() (s Status, b basis) {
 		s.Offload = orError(d.sprayed(o))
 	}
 	s.Supers, s.LateCut = d.superStatus(), d.lateStatus()
-	s.QCN = d.pacingStatus()
+	s.QCN, s.Scheduler = d.pacingStatus(), d.schedulerStatus()
 	if d.receiver != nil {
 		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()
 	}

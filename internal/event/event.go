@@ -44,6 +44,8 @@ const (
 	NeighbourUp      Name = "neighbour_up"
 	SwitchesRefused  Name = "switches_refused" // nothing that switches say is believed
 	SwitchesBelieved Name = "switches_believed"
+	Scheduled        Name = "scheduled" // a scheduler of large flows leads, and hears of them
+	Unscheduled      Name = "unscheduled"
 	Doubt            Name = "doubt" // about what switches tell by BGP
 	Device           Name = "device"
 )
@@ -56,5 +58,5 @@ func Names() []Name {
 	return []Name{Started, Stopping, Reloaded, ReloadRefused, Configured, Limited, Late, ClockSet,
 		OutOfTheWay, BackAtWork, Trouble, Recovered, Repaired, Foreign,
 		Rack, Carrier, Topology, LinksDown, LinksUp, PathDown, PathUp, UplinkDown, UplinkUp, UplinkRenamed, NeighbourDown, NeighbourUp,
-		SwitchesRefused, SwitchesBelieved, Doubt, Device, Suppressed}
+		SwitchesRefused, SwitchesBelieved, Scheduled, Unscheduled, Doubt, Device, Suppressed}
 }

@@ -10,6 +10,7 @@ import (
 	"weft/conga"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/elephant"
 	"weft/internal/kernel"
 	"weft/internal/paths"
 	"weft/policy"
@@ -65,6 +66,10 @@ type SprayConfig struct {
 	// which the kernel sets by itself and the program on super-packets. All other UDP
 	// keeps to one path for each pair of hosts. The program remembers 65,536 flows.
 	Datagrams Datagrams
+
+	// Elephants are what a scheduler of large flows needs of the program: Spray.SetPins and, with
+	// PinAndCount, Spray.Elephants. Under conga, which tells receivers its paths, no flow can be pinned.
+	Elephants elephant.Duty
 
 	// PerPacketTCP makes the kernel's own TCP send single packets rather than
 	// super-segments, between which a policy of packets could not choose. It sets
@@ -161,6 +166,9 @@ func (c SprayConfig) check() error {
 	}
 	if err := c.Datagrams.check(); err != nil {
 		return err
+	}
+	if c.Elephants != elephant.Nothing && c.Policy.Aware == policy.Informed {
+		return fmt.Errorf("Elephants with policy %s, under which no flow can be pinned to a path; choose another policy", c.Policy.Name)
 	}
 	if c.Require && c.StartPlain {
 		return errors.New("StartPlain with Require, by which nothing leaves plain: set one of them")

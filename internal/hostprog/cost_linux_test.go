@@ -3,9 +3,11 @@ package hostprog
 import (
 	"encoding/binary"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"weft/internal/elephant"
 	"weft/internal/kernel/kerneltest"
 )
 
@@ -13,12 +15,17 @@ import (
 // median. Each run has a packet of its own, as the kernel hands over one that is not
 // encapsulated yet.
 func BenchmarkSpray(b *testing.B) {
-	for _, name := range []string{"ecmp", "drb", "presto", "luopan", "letflow", "conga"} {
+	for _, name := range []string{"ecmp", "drb", "presto", "luopan", "letflow", "conga", "ecmp+elephants", "drb+elephants"} {
 		b.Run(name, func(b *testing.B) {
+			name, elephants := strings.CutSuffix(name, "+elephants")
 			l := sprayLab(b)
 			hosts := kerneltest.Hosts(l.Config.Topology)
 			s := &sprayed{lab: l, src: hosts[0], dst: hosts[len(hosts)-1]}
-			s.attach(b, s.config(b, name))
+			cfg := s.config(b, name)
+			if elephants {
+				cfg.Elephants = elephant.PinAndCount
+			}
+			s.attach(b, cfg)
 			h := kerneltest.IPv4{Frag: 0x4000, TTL: 64, Protocol: 6, Src: s.src.Addr, Dst: s.dst.Addr}
 			segment := make([]byte, 1460)
 			segment[12], segment[13] = 0x50, 0x10

@@ -13,8 +13,10 @@ import (
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
 
+	"weft/internal/elephant"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/topology"
 )
 
 // repairUnnamed repairs a Spray behind a program whose name this process may not
@@ -49,6 +51,19 @@ func attachOrderAndClose() error {
 	return errors.Join(err, o.Beat(), o.Close())
 }
 
+// countAndPin attaches the program with all that it does for a scheduler.
+func countAndPin(cfg SprayConfig) error {
+	o, err := AttachSpray(cfg)
+	if err != nil {
+		return err
+	}
+	_, err1 := o.FlowCounts(nil)
+	_, err2 := o.Elephants()
+	dst := cfg.Topology.Node(topology.NodeID(cfg.Topology.NumHosts() - 1)).Addr
+	flow := elephant.Flow{Src: netip.AddrPortFrom(cfg.Addresses[0], 1), Dst: netip.AddrPortFrom(dst, 2), Protocol: elephant.TCP}
+	return errors.Join(err1, err2, o.SetPins([]PathPin{{flow, 1, 1}}), o.SetPins(nil), o.Close())
+}
+
 // A daemon needs no more than these to attach, change and close.
 func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 	ns := kerneltest.Namespace(t, "caps")
@@ -57,6 +72,8 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 	top := kerneltest.Topology(t, "fat-tree:k=4")
 	cfg := SprayConfig{Uplink: "p0", Addresses: []netip.Addr{top.Node(0).Addr}, Topology: top,
 		Policy: mustPolicy(t, "drb"), PerPacketTCP: true}
+	pins := cfg
+	pins.Policy, pins.PerPacketTCP, pins.Elephants = mustPolicy(t, "luopan"), false, elephant.PinAndCount
 	flowlets := cfg
 	flowlets.Policy, flowlets.PerPacketTCP = mustPolicy(t, "conga"), false
 	end := kerneltest.ForeignProgram(t, "ends_it", kerneltest.TCXEnd)
@@ -91,7 +108,7 @@ func TestSprayAndSteer_leastCapabilities(t *testing.T) {
 		}
 		return errors.Join(err1, err2, d.Close(), again.SetTopology(top), s.Beat(), again.Beat(),
 			again.SetPlain(func(netip.Prefix) bool { return true }), repairUnnamed(again, end), o.Close(), again.Close(), s.Close(),
-			attachOrderAndClose())
+			attachOrderAndClose(), countAndPin(pins))
 	}
 	err := kernel.InNamespace(ns, func() error {
 		return kerneltest.WithCapabilities(attachAndClose, unix.CAP_NET_ADMIN, unix.CAP_BPF)

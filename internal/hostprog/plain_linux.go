@@ -23,7 +23,7 @@ func (o *Spray) SetPlain(plain func(rack netip.Prefix) bool) error {
 				return fmt.Errorf("spray: SetPlain: %w", err)
 			}
 		}
-		return nil
+		return o.putPins()
 	})
 }
 

@@ -22,6 +22,8 @@ const (
 	sprayMapClock         = "clock"
 	sprayMapCounters      = "counters"
 	sprayMapDatagramFlows = "datagram_flows"
+	sprayMapElephantFlows = "elephant_flows"
+	sprayMapElephantPins  = "elephant_pins"
 	sprayMapFlows         = "flows"
 	sprayMapGroups        = "groups"
 	sprayMapListedHosts   = "listed_hosts"
@@ -39,6 +41,7 @@ const (
 	sprayVarCutter        = "cutter"
 	sprayVarDreTarget     = "dre_target"
 	sprayVarDreTick       = "dre_tick"
+	sprayVarElephants     = "elephants"
 	sprayVarHeartbeat     = "heartbeat"
 	sprayVarListing       = "listing"
 	sprayVarPatience      = "patience"
@@ -106,6 +109,8 @@ type sprayMapSpecs struct {
 	Clock         *ebpf.MapSpec `ebpf:"clock"`
 	Counters      *ebpf.MapSpec `ebpf:"counters"`
 	DatagramFlows *ebpf.MapSpec `ebpf:"datagram_flows"`
+	ElephantFlows *ebpf.MapSpec `ebpf:"elephant_flows"`
+	ElephantPins  *ebpf.MapSpec `ebpf:"elephant_pins"`
 	Flows         *ebpf.MapSpec `ebpf:"flows"`
 	Groups        *ebpf.MapSpec `ebpf:"groups"`
 	ListedHosts   *ebpf.MapSpec `ebpf:"listed_hosts"`
@@ -126,6 +131,7 @@ type sprayVariableSpecs struct {
 	Cutter    *ebpf.VariableSpec `ebpf:"cutter"`
 	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
 	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
+	Elephants *ebpf.VariableSpec `ebpf:"elephants"`
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
 	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
@@ -162,6 +168,8 @@ type sprayMaps struct {
 	Clock         *ebpf.Map `ebpf:"clock"`
 	Counters      *ebpf.Map `ebpf:"counters"`
 	DatagramFlows *ebpf.Map `ebpf:"datagram_flows"`
+	ElephantFlows *ebpf.Map `ebpf:"elephant_flows"`
+	ElephantPins  *ebpf.Map `ebpf:"elephant_pins"`
 	Flows         *ebpf.Map `ebpf:"flows"`
 	Groups        *ebpf.Map `ebpf:"groups"`
 	ListedHosts   *ebpf.Map `ebpf:"listed_hosts"`
@@ -183,6 +191,8 @@ func (m *sprayMaps) Close() error {
 		m.Clock,
 		m.Counters,
 		m.DatagramFlows,
+		m.ElephantFlows,
+		m.ElephantPins,
 		m.Flows,
 		m.Groups,
 		m.ListedHosts,
@@ -204,6 +214,7 @@ type sprayVariables struct {
 	Cutter    *ebpf.Variable `ebpf:"cutter"`
 	DreTarget *ebpf.Variable `ebpf:"dre_target"`
 	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
+	Elephants *ebpf.Variable `ebpf:"elephants"`
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	Listing   *ebpf.Variable `ebpf:"listing"`
 	Patience  *ebpf.Variable `ebpf:"patience"`

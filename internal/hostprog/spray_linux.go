@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/conga"
+	"weft/internal/elephant"
 	"weft/internal/kernel"
 	"weft/topology"
 )
@@ -25,7 +26,11 @@ type Spray struct {
 	peers    *ebpf.Map  // of CONGA, and what it goes by
 	local    *ebpf.Map
 	conga    conga.Config
-	uplinks  []Uplink // SprayConfig.Uplinks
+	duty     elephant.Duty
+	counted  *ebpf.Map // of elephants
+	pinned   *ebpf.Map
+	pins     []PathPin // of SetPins
+	uplinks  []Uplink  // SprayConfig.Uplinks
 	bounces  *ebpf.Map
 	switches map[pathWord]netip.Addr // of bounces
 	ends     map[pathWord]end        // of these, where outer headers lead whose addresses are not the words
@@ -145,7 +150,11 @@ func (o *Spray) SetTopology(t *topology.Topology) error {
 		if o.ways6 != nil && o.ways6.fabric.String() == t.String() {
 			w = o.ways6
 		}
-		if err := w.change(t); err != nil {
+		err := w.change(t)
+		if err == nil {
+			err = o.putPins()
+		}
+		if err != nil {
 			return fmt.Errorf("spray: SetTopology: %w", err)
 		}
 		return nil

@@ -43,6 +43,10 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := o.informed(cfg.Conga, spec); err != nil {
 		return err
 	}
+	o.duty = cfg.Elephants
+	if err := kernel.SetElephants(spec, o.duty); err != nil {
+		return err
+	}
 	if cfg.Datagrams.none() {
 		spec.Maps[sprayMapDatagramFlows].MaxEntries = 1
 	}
@@ -73,6 +77,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		Stranger  *ebpf.Map      `ebpf:"stranger"`
 		Ports     *ebpf.Map      `ebpf:"listed_ports"`
 		Hosts     *ebpf.Map      `ebpf:"listed_hosts"`
+		Counted   *ebpf.Map      `ebpf:"elephant_flows"`
+		Pins      *ebpf.Map      `ebpf:"elephant_pins"`
 		Heart     *ebpf.Map      `ebpf:".bss"`
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 		Cutter    *ebpf.Variable `ebpf:"cutter"`
@@ -96,7 +102,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	}
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
 	o.peers, o.local = objects.Peers, objects.Local
-	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active, objects.Peers, objects.Local}
+	o.counted, o.pinned = objects.Counted, objects.Pins
+	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active, objects.Peers, objects.Local, o.counted, o.pinned}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
@@ -106,6 +113,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		sprayMapChoices: objects.Choices, sprayMapActive: objects.Active, sprayMapFlows: objects.Flows, heartMap: objects.Heart,
 		sprayMapDatagramFlows: objects.Datagrams, sprayMapListedPorts: objects.Ports, sprayMapListedHosts: objects.Hosts,
 		sprayMapPeers: objects.Peers, sprayMapLocal: objects.Local, sprayMapClock: objects.Clock, sprayMapStranger: objects.Stranger,
+		kernel.ElephantFlowsMap: o.counted, kernel.ElephantPinsMap: o.pinned,
 	}
 	if err := errors.Join(o.loadTwins(spec, shared), o.loadHeeds(spec, shared)); err != nil {
 		return err

@@ -34,6 +34,7 @@ type Host struct {
 
 	Congestion []Congestion `json:"congestion"`
 	QCN        *Part        `json:"qcn"`
+	Scheduler  *Scheduler   `json:"scheduler"`
 	Offload    *Offload     `json:"offload"`
 	Steer      *Part        `json:"steer"`
 	Order      *Part        `json:"order"`

@@ -59,6 +59,7 @@ func (h *Host) problems(before *Host) (all []Problem) {
 	all = append(all, h.pathProblems()...)
 	all = append(all, h.lateProblems()...)
 	all = append(all, h.learnt()...)
+	all = append(all, h.Scheduler.problems()...)
 	all = append(all, h.counted(before)...)
 	if s := h.Supers; s != nil && s.Bytes < s.Asked {
 		all = append(all, Problem{What: fmt.Sprintf("super-segments have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why), Note: true})

@@ -120,6 +120,7 @@ func (h *Host) about() string {
 	if h.Topology != "" {
 		words = append(words, h.Topology)
 	}
+	words = append(words, h.Scheduler.about()...)
 	return strings.Join(append(words, "up "+age(float64(h.Uptime))), ", ")
 }
 

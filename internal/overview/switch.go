@@ -33,12 +33,13 @@ type Switch struct {
 	Classifier *struct {
 		Rule string `json:"rule"`
 	} `json:"classifier"`
-	BalanceError string `json:"balance_error"`
-	Decap        *Outer `json:"decap"`
-	Edge         *Outer `json:"edge"`
-	Labels       *Outer `json:"labels"`
-	CounterError string `json:"counter_error"`
-	Error        string `json:"error"`
+	Scheduler    *Scheduler `json:"scheduler"`
+	BalanceError string     `json:"balance_error"`
+	Decap        *Outer     `json:"decap"`
+	Edge         *Outer     `json:"edge"`
+	Labels       *Outer     `json:"labels"`
+	CounterError string     `json:"counter_error"`
+	Error        string     `json:"error"`
 }
 
 // Neighbour is a port and who is behind it.

@@ -37,6 +37,7 @@ func (s *Switch) about() string {
 	case s.Balance != nil && s.BalanceError == "":
 		words = append(words, "balance "+s.Balance.Rule)
 	}
+	words = append(words, s.Scheduler.about()...)
 	if c := s.Decap; c != nil {
 		words = append(words, fmt.Sprintf("%d packets decapsulated", c.Decapsulated))
 	}
@@ -100,6 +101,7 @@ func (s *Switch) problems(before *Switch) (all []Problem) {
 			fault("mend the program and restart the agent", "extension %s is left out: %s", e.Extension, e.Error)
 		}
 	}
+	all = append(all, s.Scheduler.problems()...)
 	all = append(all, s.refused(before)...)
 	if before != nil {
 		all = append(all, s.dropped(before)...)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/elephant"
 	"weft/internal/event"
 	"weft/internal/service"
 )
@@ -16,7 +17,7 @@ const leafLease = 3 * time.Second
 // balancing is how the switch balances.
 func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 	m, err := d.file.meter(c)
-	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports, Leaf: fabric.LeafConfig{Topology: c.Topology, Self: c.Self, Lease: leafLease}}
+	cfg := fabric.BalanceConfig{Rule: d.file.Balance, Ports: m.Ports, Elephants: d.file.duty(c), Leaf: fabric.LeafConfig{Topology: c.Topology, Self: c.Self, Lease: leafLease}}
 	for _, port := range c.Topology.Ports(c.Self) {
 		cfg.Leaf.Links = append(cfg.Leaf.Links, port.Link)
 	}
@@ -30,7 +31,7 @@ func (d *daemon) balancing(c Config) (fabric.BalanceConfig, error) {
 
 // balances reports whether a program balances at this switch.
 func (d *daemon) balances(c Config) bool {
-	return fabric.BalancesAt(d.file.Balance, c.Topology.Node(c.Self).Layer)
+	return fabric.BalancesAt(d.file.Balance, c.Topology.Node(c.Self).Layer) || d.file.duty(c) != elephant.Nothing
 }
 
 // attachBalance has packets balanced, if a program does that, and otherwise removes what a
@@ -101,6 +102,7 @@ func (d *daemon) endBalance() {
 func (d *daemon) balanceStatus(s *Status) {
 	s.BalanceError = d.plain
 	d.classifierStatus(s)
+	d.schedulerStatus(s)
 	if d.balance == nil {
 		return
 	}

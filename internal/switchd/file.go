@@ -10,6 +10,7 @@ import (
 	"weft/fabric"
 	"weft/internal/config"
 	"weft/internal/eventlog"
+	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
@@ -34,6 +35,7 @@ type File struct {
 	Meter          Meter              `yaml:"meter"`
 	Extensions     []Extension        `yaml:"extensions"`
 	Balance        string             `yaml:"balance"`
+	Scheduler      scheduling.File    `yaml:"scheduler"`
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
@@ -136,6 +138,9 @@ func (f *File) validate() (err error) {
 	}
 	if fabric.RoutingOf(f.Balance) == fabric.RoutingTwoLevel && !f.Configure {
 		return f.lines.Errorf("balance", "is %s, whose tables are set up only with configure; set configure to true", f.Balance)
+	}
+	if err := f.checkScheduler(); err != nil {
+		return err
 	}
 	return f.tryOut()
 }

@@ -16,6 +16,7 @@ import (
 	"weft/fabric"
 	"weft/internal/event"
 	"weft/internal/eventlog"
+	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
@@ -76,6 +77,10 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return err
 	}
 	defer d.agent.Close()
+	if err := d.schedule(c); err != nil {
+		return err
+	}
+	defer d.endScheduling()
 	defer d.end()
 	socket, err := d.listen()
 	if err != nil {
@@ -111,6 +116,7 @@ type daemon struct {
 	keys       atomic.Pointer[topoupdate.Keys] // that the teller signs with
 	balance    *fabric.Balance                 // nil without
 	classifier *fabric.Classifier              // nil without
+	scheduler  *scheduling.Node                // nil without
 	plain      string                          // why there is none of both although one is wanted
 	start      time.Time                       // of the clock that the keys' times are on
 	origin     time.Time                       // the time of day of start, by the machine's clock as it was last looked at
@@ -174,6 +180,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) error {
 				d.log.Info(event.ClockSet, "the clock was set: keys sign from their times by the new one")
 				_ = d.agent.SetKeys(keys) // the same as before but for their times
 				d.keys.Store(&keys)
+				d.signReports(d.file)
 			}
 		case <-watchdog:
 			d.loop.Watch()
@@ -251,6 +258,7 @@ func (d *daemon) reload() (string, error) {
 		return "", err
 	}
 	d.keys.Store(&keys)
+	d.signReports(next)
 	d.file = next
 	return fmt.Sprintf("%d keys", len(next.Keys)), nil
 }

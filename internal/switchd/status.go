@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/topology"
 	"weft/topoupdate"
@@ -44,6 +45,7 @@ type Status struct {
 
 	Balance      *fabric.BalanceStats    `json:"balance,omitempty"`       // where a program balances
 	Classifier   *fabric.ClassifierStats `json:"classifier,omitempty"`    // where flows are classified
+	Scheduler    *scheduling.Status      `json:"scheduler,omitempty"`     // where large flows are reported
 	BalanceError string                  `json:"balance_error,omitempty"` // why neither is so, or its counters cannot be read
 
 	// What became of packets that were encapsulated for the switch or have labels. nil

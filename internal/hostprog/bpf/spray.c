@@ -10,7 +10,8 @@
 // userspace sender of flowcells sets it to the flowcell's number
 // (weft/flowcell.Number). If the kernel's TCP is to be cut into flowcells, too, the
 // program writes that number (cutter.h). If paths are drawn (choice.h), it remembers
-// the path of each flow's flowcell, or flowlet (flowlet.h). In IPv6 the flow label has the number; single packets
+// the path of each flow's flowcell, or flowlet (flowlet.h). A flow that a scheduler has pinned
+// to a path takes that one (elephant.h), and is numbered all the same. In IPv6 the flow label has the number; single packets
 // have none there, so the program counts those of each flow. It keeps no other state.
 // Super-segments stay whole.
 
@@ -24,10 +25,11 @@
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
 	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS,
-	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, NUM_COUNTERS
+	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, COUNTED, PINNED, UNPINNED, NUM_COUNTERS
 };
 
 #include "count.h"
+#include "elephant.h"
 #include "heart.h"
 
 /* Whether what cannot be encapsulated is dropped. The loader sets it. */
@@ -361,6 +363,37 @@ static __always_inline int leave(struct __sk_buff *skb, struct traffic *t)
 	return bpf_redirect_neigh(t->device, &t->next, sizeof(t->next), 0);
 }
 
+/* path_of returns where a packet goes that its step of the order sends by path: to its flow's
+ * pin, as long as that is among the live paths. It counts the flow. Fragments have none. It is a
+ * function of its own for the same reason as draw. */
+static __noinline __be32 path_of(struct __sk_buff *skb, const struct inner *in, __u32 group, __be32 path, __u64 bytes)
+{
+	struct five_tuple key = { .protocol = in->protocol };
+	struct pin *p;
+
+	if ((in->protocol != PROTO_TCP && in->protocol != PROTO_UDP) || (!in->six && in->v4.frag_off & FRAGMENT) ||
+	    bpf_skb_load_bytes(skb, IP + in->header, &key.ports, sizeof(key.ports)))
+		return path;
+	if (in->six) {
+		__builtin_memcpy(key.saddr, in->v6.saddr, sizeof(key.saddr));
+		__builtin_memcpy(key.daddr, in->v6.daddr, sizeof(key.daddr));
+	} else {
+		map_ipv4(key.saddr, in->v4.saddr);
+		map_ipv4(key.daddr, in->v4.daddr);
+	}
+	if (elephants == PINS_AND_COUNTS)
+		count_flow(&key, bytes);
+	p = pin_of(&key);
+	if (!p)
+		return path;
+	if (p->among != group) {
+		count(UNPINNED, 1);
+		return path;
+	}
+	count(PINNED, 1);
+	return p->way;
+}
+
 /* spray encapsulates a packet. informed is constant: the mode of all groups is INFORMED, or that of none. */
 static __always_inline int spray(struct __sk_buff *skb, int informed)
 {
@@ -415,6 +448,9 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 		return bpf_redirect(device, 0);
 	}
 	path = g->order[step(skb, &in, segs, rack, g, *cuts, informed) & (MAX_PATHS - 1)];
+	bytes = in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
+	if (elephants && !informed)
+		path = path_of(skb, &in, rack->group, path, bytes + segs * IP);
 	t = bpf_map_lookup_elem(&bounces, &path);
 	if (!t)
 		return unable(NO_PATH); /* the loader has put in all */
@@ -425,7 +461,6 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 		return verdict;
 	count(ENCAPSULATED, segs);
 	t->packets += segs;
-	bytes = in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
 	t->bytes += bytes;
 	if (informed && in.tagged)
 		sent(in.tagged - 1, bytes);

@@ -1,0 +1,69 @@
+package scheduling
+
+import (
+	"weft/hedera/wire"
+	"weft/internal/elephant"
+)
+
+// shown bounds the flows of each list in a Status.
+const shown = 32
+
+// Status is what a Node has done.
+type Status struct {
+	wire.ClientStatus
+	Readings  uint64 `json:"readings"`
+	Counted   int    `json:"counted"`   // flows, in the latest reading
+	Elephants int    `json:"elephants"` // of these
+	LeftOut   int    `json:"left_out"`  // of these, those that were too many for a report
+	Evicted   uint64 `json:"evicted"`   // flows that the program has forgotten for others
+
+	Large []Large `json:"large"` // elephants, the largest first, 32 at most
+
+	Pins        int      `json:"pins"`
+	Pinned      []Pinned `json:"pinned"` // flows, 32 at most
+	Set         uint64   `json:"set"`    // pins, each time that one was made or renewed
+	Expired     uint64   `json:"expired"`
+	Refused     uint64   `json:"refused"` // placements that are no good, or for which there is no room
+	Unknown     uint64   `json:"unknown"` // placements by a path that this node does not have
+	LastRefused string   `json:"last_refused,omitempty"`
+
+	Program elephant.ProgramStats `json:"program"`
+	Error   string                `json:"error,omitempty"` // why the program cannot be read or told
+}
+
+// Large is an elephant.
+type Large struct {
+	Flow string  `json:"flow"`
+	Mbit float64 `json:"mbit"`
+}
+
+// Pinned is a flow with a path.
+type Pinned struct {
+	Flow string  `json:"flow"`
+	Path int     `json:"path"`
+	Via  string  `json:"via"`
+	For  float64 `json:"for_s"` // seconds that are left
+}
+
+// Status returns what has been done. program are the counters of the program.
+func (n *Node) Status(program elephant.ProgramStats) *Status {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	s, p := n.detector.Stats(), n.pins.Stats()
+	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Elephants: s.Elephants, LeftOut: s.LeftOut,
+		Large: []Large{}, Pins: n.pins.Len(), Pinned: []Pinned{}, Set: p.Set, Expired: p.Expired, Refused: p.Refused,
+		Unknown: n.unknown, LastRefused: n.refused, Program: program, Error: n.trouble}
+	if program.Counted > uint64(s.Flows) {
+		out.Evicted = program.Counted - uint64(s.Flows)
+	}
+	for _, e := range n.reported[:min(len(n.reported), shown)] {
+		out.Large = append(out.Large, Large{e.Flow.String(), e.Bits / 1e6})
+	}
+	now, _ := n.cfg.Now() // it has not failed before
+	for _, pin := range n.pins.List() {
+		if len(out.Pinned) < shown {
+			out.Pinned = append(out.Pinned, Pinned{pin.Flow.String(), pin.Path, pin.Via.String(), (pin.Until - now).Seconds()})
+		}
+	}
+	return out
+}
