@@ -209,6 +209,7 @@ var badValues = []badInput{
 	{"bench fct --traffic stride(0)", "", wrong, []string{"stride of 0", "16 hosts"}},
 	{"bench fct --failure link-down(e9.9-a0.0)", "", wrong, []string{"e9.9"}},
 	{"bench fct --workload-file none.json", "", wrong, []string{"--workload-file", "none.json", "there is no such file"}},
+	{"sim mutants nosuch", "", wrong, []string{`"nosuch"`, "known"}},
 	{"sim fct", "", wrong, []string{"--workload-file"}},
 	{"bench apps --apps nosuch", "", wrong, []string{"--apps", `"nosuch"`, "known", "redis"}},
 	{"bench apps --rows nosuch", "", wrong, []string{"--rows", `"nosuch"`, "known", "host-auto"}},
