@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"net"
+	"os"
 	"testing"
+	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/net/bpf"
@@ -112,6 +114,39 @@ func TestPacket_countsDrops(t *testing.T) {
 	far.Close()
 	if far.Drops() != drops {
 		t.Errorf("%d drops after Close, %d before", far.Drops(), drops)
+	}
+}
+
+// A read tells whether it found nothing at first.
+func TestPacket_waited(t *testing.T) {
+	c := newCable(t)
+	near, far := c.openNear(t, PacketConfig{Gateway: far4, Filter: nothing}), c.openFar(t, PacketConfig{})
+	f := &traffic{src: near4, dst: far4, proto: 17, port: 5001, mss: 1448}
+	send := func() {
+		t.Helper()
+		if err := near.WriteParts([][]byte{f.packet(make([]byte, MaxSuperLen), SuperHeadroom, 20)[SuperHeadroom-VnetHeaderLen:]}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bufs, sizes := [][]byte{make([]byte, 2000)}, []int{0}
+	read := func() {
+		t.Helper()
+		if n, err := far.Read(bufs, sizes, 0); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	send()
+	if read(); far.Waited() {
+		t.Error("a packet was there, and the read has waited")
+	}
+	far.SetReadDeadline(time.Now().Add(time.Millisecond))
+	if n, err := far.Read(bufs, sizes, 0); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) || !far.Waited() {
+		t.Errorf("nothing comes: %d, %v, waited %v", n, err, far.Waited())
+	}
+	far.SetReadDeadline(time.Time{})
+	send()
+	if read(); far.Waited() {
+		t.Error("a packet was there again, and the read has waited")
 	}
 }
 

@@ -22,6 +22,7 @@ type packetReader struct {
 	offset int
 	super  bool // the caller wants the VnetHeader
 	n      int
+	waited bool // it found nothing at first
 	err    error
 }
 
@@ -46,6 +47,10 @@ func (p *Packet) ReadSuper(bufs [][]byte, sizes []int, offset int) (n int, err e
 	return p.read(bufs, sizes, offset, true)
 }
 
+// Waited reports whether the last Read or ReadSuper found nothing at first. It is for the
+// goroutine that reads.
+func (p *Packet) Waited() bool { return p.rd.waited }
+
 func (p *Packet) read(bufs [][]byte, sizes []int, offset int, super bool) (n int, err error) {
 	if !haveRoom(bufs, offset) {
 		return 0, errNoRoom
@@ -53,7 +58,7 @@ func (p *Packet) read(bufs [][]byte, sizes []int, offset int, super bool) (n int
 	r := &p.rd
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.bufs, r.sizes, r.offset, r.super, r.n, r.err = bufs, sizes, offset, super, 0, nil
+	r.bufs, r.sizes, r.offset, r.super, r.n, r.waited, r.err = bufs, sizes, offset, super, 0, false, nil
 	err = p.raw.Read(r.op)
 	if err == nil {
 		err = r.err
@@ -82,6 +87,7 @@ func (p *Packet) readBatch(fd uintptr) (done bool) {
 		case errno == unix.EAGAIN && r.busy > 0 && !p.closed.Load() && time.Now().Before(until):
 			runtime.Gosched()
 		case errno == unix.EAGAIN:
+			r.waited = true
 			return false
 		case errno == unix.ENETDOWN && !removed(fd):
 			// Said once when the interface goes down. It may come up again.

@@ -25,8 +25,9 @@ type Divider interface {
 	Returned(number int) uint64
 	// Parts returns into how many parts the flows are divided for Limit.
 	Parts() int
-	// Limit has only flows of so many parts be diverted from now on. It begins with all.
-	Limit(parts int) error
+	// Limit has only flows of so many parts be diverted from now on, from one part on, the first
+	// behind the last. It begins with all.
+	Limit(from, parts int) error
 	// Return tells that so many of the diverted packets were delivered, and that the flow
 	// goes on at next. If these are all, the flow is straight again from here on.
 	Return(number int, next uint32, packets uint64)
@@ -66,8 +67,8 @@ type HandoverStats struct {
 	Returned uint64 `json:"returned"` // how often a flow was straight again
 	Missed   uint64 `json:"missed"`   // packets that were diverted and have not arrived
 	Flows    int    `json:"flows"`    // that are diverted now
-	// SharePercent is the part of all flows whose order is restored. The daemon has no time for
-	// the others.
+	// SharePercent is the share of the parts, into which flows are divided by a hash, whose order
+	// is restored. The daemon has no time for the others.
 	SharePercent float64 `json:"share_percent"`
 	Shed         uint64  `json:"shed"` // how often that part became smaller
 }
@@ -103,14 +104,13 @@ func newHandover[P any](d Divider, tcp, datagrams *resequencer.Buffer[P]) *hando
 // shed has the divider keep the flows for which the reader has no time.
 func (h *handover) shed(q *standing, now time.Duration) {
 	was := h.sheds.parts
-	parts, news := h.sheds.read(q, now)
-	if !news || h.divider.Limit(parts) != nil { // closed: nothing is diverted any more
+	if !h.sheds.read(q, now) || h.divider.Limit(h.sheds.from, h.sheds.parts) != nil { // closed: nothing is diverted any more
 		return
 	}
-	if parts < was {
+	if h.sheds.parts < was {
 		h.stats.Shed++
 	}
-	h.stats.SharePercent = 100 * float64(parts) / float64(h.sheds.all)
+	h.stats.SharePercent = 100 * float64(h.sheds.parts) / float64(h.sheds.all)
 }
 
 // arrived takes note of a diverted packet, before the resequencer gets it. It returns the flow;

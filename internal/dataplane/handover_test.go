@@ -115,7 +115,7 @@ func (s *twoSides) Find(*flowcell.FiveTuple) (int, bool) { return 0, true }
 func (s *twoSides) Next(int) uint32                      { s.meanwhile(); return s.next }
 func (s *twoSides) Diverted(int) uint64                  { s.meanwhile(); return s.diverted }
 func (s *twoSides) Parts() int                           { return 1 }
-func (s *twoSides) Limit(parts int) error                { s.shed = parts == 0; return nil }
+func (s *twoSides) Limit(_, parts int) error             { s.shed = parts == 0; return nil }
 func (s *twoSides) Tracks(int) uint16                    { return 0 }
 func (s *twoSides) Returned(int) uint64                  { s.meanwhile(); return s.returned }
 
@@ -190,7 +190,7 @@ func (s *twoSides) run(may int) {
 			actions = append(actions, func() { s.expire(time.Second) })
 		}
 		if may&shed != 0 && s.sheds > 0 {
-			actions = append(actions, func() { s.sheds--; s.Limit(s.sheds % 2) })
+			actions = append(actions, func() { s.sheds--; s.Limit(0, s.sheds%2) })
 		}
 		if may&die != 0 && !s.dead {
 			actions = append(actions, func() {

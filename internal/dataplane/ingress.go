@@ -187,14 +187,13 @@ func (in *Ingress[P]) round() error {
 	err := in.beat.after(in.from.read(in.bufs))
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	now, n := in.clock.Now(), 0
+	now := in.clock.Now()
 	for a, ok := in.from.next(); ok; a, ok = in.from.next() {
 		in.take(&a, now)
-		n++
 	}
 	in.push(now)
-	in.queue.read(n < len(in.bufs), now)
-	in.release(now, !in.queue.queue)
+	in.queue.read(!in.from.filled() || in.from.waited(), now)
+	in.release(now, !in.from.filled())
 	if in.handover != nil {
 		in.handover.shed(&in.queue, now)
 	}

@@ -9,10 +9,12 @@ import "time"
 //
 // It works like TCP's congestion control. The sign of congestion is CoDel's: a queue in the
 // reader's socket that has not been empty for a while (RFC 8289 §3.1). Then the parts become
-// fewer by a quarter. While the queue empties now and then, they become more, one by
-// one. shedding belongs to the reader, and is pure.
+// fewer by a quarter, those first that were diverted longest. While the queue empties now and
+// then, they become more, one by one. So all parts have their turn. shedding belongs to the
+// reader, and is pure.
 type shedding struct {
 	all, parts int
+	from       int           // the first of the parts
 	changed    time.Duration // when the parts were looked at for becoming more, or became fewer
 }
 
@@ -26,9 +28,9 @@ const (
 
 func newShedding(parts int) shedding { return shedding{all: parts, parts: parts} }
 
-// read takes note of a read, which has found a queue that stands or not. It returns how many
-// parts are to be diverted, and whether that is news.
-func (s *shedding) read(q *standing, now time.Duration) (parts int, news bool) {
+// read takes note of a read, which has found a queue that stands or not. It reports whether other
+// parts are to be diverted from now on.
+func (s *shedding) read(q *standing, now time.Duration) (news bool) {
 	was := s.parts
 	switch {
 	case !q.queue:
@@ -38,6 +40,7 @@ func (s *shedding) read(q *standing, now time.Duration) (parts int, news bool) {
 	case now-max(q.since, s.changed) >= shedAfter:
 		s.changed = now
 		s.parts = s.parts * 3 / 4
+		s.from = (s.from + was - s.parts) % s.all
 	}
-	return s.parts, s.parts != was
+	return s.parts != was
 }

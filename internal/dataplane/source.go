@@ -14,6 +14,10 @@ type source interface {
 	// read waits for packets and reads them into bufs, which have the lengths that
 	// batch says.
 	read(bufs [][]byte) error
+	// filled reports whether the last read filled all buffers, so that more may wait.
+	filled() bool
+	// waited reports whether the last read found nothing at first, as far as the device tells.
+	waited() bool
 	// next returns the next packet of the batch, in the order of arrival.
 	next() (Arrived, bool)
 	// batch returns how many buffers read wants, and how long they must be, in bytes.
@@ -48,6 +52,12 @@ func newSource(d Device, t *tunnel) source {
 	return newPlainSource(d)
 }
 
+// waits reports whether a device's last read found nothing at first. false if it does not tell.
+func waits(device any) bool {
+	d, ok := device.(interface{ Waited() bool })
+	return ok && d.Waited()
+}
+
 // plainSource reads from a Device.
 type plainSource struct {
 	dev   Device
@@ -70,6 +80,9 @@ func (s *plainSource) read(bufs [][]byte) (err error) {
 	s.n, err = s.dev.Read(bufs, s.sizes, 0)
 	return err
 }
+
+func (s *plainSource) filled() bool { return s.n == len(s.bufs) }
+func (s *plainSource) waited() bool { return waits(s.dev) }
 
 func (s *plainSource) next() (a Arrived, ok bool) {
 	if s.at == s.n {
@@ -125,6 +138,9 @@ func (s *superSource) read(bufs [][]byte) (err error) {
 	s.n, err = s.dev.ReadSuper(bufs, s.sizes, link.SuperHeadroom)
 	return err
 }
+
+func (s *superSource) filled() bool { return s.n == len(s.bufs) }
+func (s *superSource) waited() bool { return waits(s.dev) }
 
 func (s *superSource) next() (a Arrived, ok bool) {
 	if n := s.datagrams.Next(s.datagram); n > 0 {

@@ -9,9 +9,10 @@ type standing struct {
 	since time.Duration // if there is one: when it was seen first
 }
 
-// read takes note of a read. drained says that it found less than it had room for.
-func (s *standing) read(drained bool, now time.Duration) {
-	if drained {
+// read takes note of a read. empty says that it found nothing at first, or less than it had room
+// for.
+func (s *standing) read(empty bool, now time.Duration) {
+	if empty {
 		s.queue = false
 	} else if !s.queue {
 		s.queue, s.since = true, now

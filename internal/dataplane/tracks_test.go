@@ -117,7 +117,7 @@ func (d *datagramDivider) Len() int                             { return 1 }
 func (d *datagramDivider) Find(*flowcell.FiveTuple) (int, bool) { return 0, true }
 func (d *datagramDivider) Next(int) uint32                      { return d.next }
 func (d *datagramDivider) Parts() int                           { return 1 }
-func (d *datagramDivider) Limit(int) error                      { return nil }
+func (d *datagramDivider) Limit(int, int) error                 { return nil }
 func (d *datagramDivider) Tracks(int) uint16                    { return d.tracks }
 func (d *datagramDivider) Diverted(int) uint64                  { return d.diverted }
 func (d *datagramDivider) Returned(int) uint64                  { return d.returned }

@@ -53,6 +53,9 @@ func (s *tunnelSource) read(bufs [][]byte) (err error) {
 	return err
 }
 
+func (s *tunnelSource) filled() bool { return s.n == len(s.bufs) }
+func (s *tunnelSource) waited() bool { return waits(s.Underlay) }
+
 // next merges as many datagrams of a train as continue each other.
 func (s *tunnelSource) next() (a Arrived, ok bool) {
 	a, s.ahead = s.ahead, Arrived{}

@@ -81,9 +81,10 @@ func (t *FlowTable) Find(flow *flowcell.FiveTuple) (number int, ok bool) {
 // Parts returns into how many parts the flows are divided for Limit, by random.
 func (t *FlowTable) Parts() int { return orderParts }
 
-// Limit has only the flows of so many parts be diverted when they have a hole. The programs begin
-// with all. Of the other flows the kernel gets everything at once, in whatever order it comes.
-func (t *FlowTable) Limit(parts int) error { return t.parts.Set(uint32(parts)) }
+// Limit has only the flows of so many parts, from one on, be diverted when they have a hole. Behind
+// the last part comes the first. The programs begin with all. Of the other flows the kernel gets
+// everything at once, in whatever order it comes.
+func (t *FlowTable) Limit(from, parts int) error { return t.parts.Set(uint32(from<<16 | parts)) }
 
 // Next returns the sequence number at which a flow goes on.
 func (t *FlowTable) Next(number int) uint32 { return t.flows[number].next.Load() }

@@ -65,7 +65,7 @@ func (h *Host) problems(before *Host) (all []Problem) {
 		all = append(all, Problem{What: fmt.Sprintf("super-segments have at most %d bytes, not %d: %s", s.Bytes, s.Asked, s.Why), Note: true})
 	}
 	if d := h.Dataplane; h.Order != nil && d != nil && d.Handover.SharePercent != nil && *d.Handover.SharePercent < 100 {
-		all = append(all, Problem{What: fmt.Sprintf("the order of %.0f %% of the flows is restored; the processors have no time for the others, which TCP puts in order", *d.Handover.SharePercent), Note: true})
+		all = append(all, Problem{What: fmt.Sprintf("weft restores the order of %.0f %% of the flows, chosen by hash: it has no time for the others, which TCP puts in order", *d.Handover.SharePercent), Note: true})
 	}
 	if h.Repairs > 0 && len(h.Latest) > 0 {
 		all = append(all, Problem{Note: true, What: fmt.Sprintf("%s of others handled, the latest: %s", count(int(h.Repairs), "change", "changes"), h.Latest[len(h.Latest)-1])})

@@ -129,8 +129,9 @@ struct {
 /* Chosen at random by the loader, so that nobody else can choose flows of one bucket. */
 volatile const __u64 seed = 0;
 
-/* Of PARTS parts of the flows, for how many the reader restores the order. It sets this by what it
- * has time for. What comes behind a hole of the other flows goes to the kernel at once. */
+/* Of PARTS parts of the flows, for how many the reader restores the order, and, times 65,536, from
+ * which one on. It sets this by what it has time for. What comes behind a hole of the other flows
+ * goes to the kernel at once. */
 #define PARTS 256 /* hostprog.orderParts */
 volatile __u32 parts = PARTS;
 
@@ -258,7 +259,9 @@ static __always_inline __u32 read6(struct __sk_buff *skb, struct key *k, __u32 *
 /* shed reports whether the reader has no time for a flow. All flows of a bucket are in one part. */
 static __always_inline int shed(__u32 number)
 {
-	return (number / WAYS & (PARTS - 1)) >= parts;
+	__u32 served = parts;
+
+	return ((number / WAYS - (served >> 16)) & (PARTS - 1)) >= (served & 0xffff);
 }
 
 /* The filter returns how many bytes of a packet the reader gets: none, or all. */
