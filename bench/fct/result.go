@@ -67,6 +67,11 @@ type Result struct {
 	MeanHighMs        float64 `json:"mean_high_ms"`
 	ConfidencePercent float64 `json:"confidence_percent"`
 	IdlePercent       float64 `json:"idle_percent"` // of the machine's processors; -1 if not known
+	// SYNRetransmits and Timeouts are of the kernel's TCP at all hosts, of flows of all sizes:
+	// SYNs and SYN-ACKs that were sent again, each a second or more after the one before, and
+	// timers that ran out. -1 in rows of weft's TCP and in the simulator.
+	SYNRetransmits float64 `json:"syn_retransmits"`
+	Timeouts       float64 `json:"timeouts"`
 	// Void says that the processors were idle so little that this measures them and not the
 	// fabric.
 	Void     bool    `json:"void"`
@@ -94,7 +99,8 @@ type run struct {
 	jobs    []sample
 	idle    float64       // percent
 	late    time.Duration // by which a flow began too late, at most
-	broken  error         // why a flow failed before the deadline; nil: none did
+	tcp     tcpCounters
+	broken  error // why a flow failed before the deadline; nil: none did
 }
 
 // of returns the flows of a size class.
@@ -150,6 +156,7 @@ func (r *Result) summarise(runs []run) {
 		r.MeanLowMs, r.MeanHighMs = slices.Min(mean), slices.Max(mean)
 		r.ConfidencePercent = Confidence(n)
 	}
+	r.countTCP(runs)
 	r.IdlePercent = stats.Median(idle)
 	r.Void = r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
 }

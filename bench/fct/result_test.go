@@ -61,12 +61,12 @@ func TestInClass_boundsScale(t *testing.T) {
 
 // Two seeds by hand: 100 mice of 1 to 100 ms, and one elephant that is unfinished.
 func TestSummarise_byHand(t *testing.T) {
-	one := run{idle: 40}
+	one := run{idle: 40, tcp: tcpCounters{true, 3, 10}}
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(100) {
 		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, begun: true, finished: true})
 	}
 	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, finished: false})
-	two := run{idle: 60, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, finished: true}}}
+	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, finished: true}}}
 	for class, want := range map[string]Result{
 		// means of the two seeds: the median of two
 		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: 147.5, P99Ms: (99 + 200) / 2., P999Ms: 150, MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
@@ -75,6 +75,7 @@ func TestSummarise_byHand(t *testing.T) {
 		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: 148, P99Ms: (100 + 200) / 2., P999Ms: 2600, MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
 	} {
 		want.SizeClass, want.Scale, want.IdlePercent = class, 1, 50
+		want.SYNRetransmits, want.Timeouts = 4, 20
 		got := Result{SizeClass: class, Scale: 1}
 		got.summarise([]run{one, two})
 		if math.Abs(got.MeanMs-want.MeanMs) > 1e-9 {
@@ -86,7 +87,7 @@ func TestSummarise_byHand(t *testing.T) {
 		}
 	}
 	none := Result{SizeClass: "elephants", Scale: 1}
-	if none.summarise([]run{two}); none != (Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60}) {
+	if none.summarise([]run{two}); none != (Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30}) {
 		t.Errorf("no elephants: %+v", none)
 	}
 }
@@ -113,6 +114,9 @@ func TestSummarise_void(t *testing.T) {
 func TestSummarise_flowsThatDidNotBegin(t *testing.T) {
 	r := Result{SizeClass: "all", Scale: 1}
 	r.summarise([]run{{samples: []sample{{bytes: 1, took: time.Second, ideal: time.Second, begun: true, finished: true}, {bytes: 1, ideal: time.Second}}}})
+	if r.SYNRetransmits != -1 || r.Timeouts != -1 {
+		t.Errorf("nobody counted: %+v", r)
+	}
 	if r.Flows != 2 || r.Unfinished != 1 || r.MeanMs != 1000 || r.P50Ms != 1000 || r.SlowdownP50 != 1 {
 		t.Errorf("%+v", r)
 	}

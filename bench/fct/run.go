@@ -187,12 +187,19 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 // play plays the flows of a run. Of MPTCP a flow may lose its end: Linux 6.18 told receivers of
 // the end of some flows before all bytes had come. Such a flow has not finished.
 func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp bool) (r run, err error) {
+	counted, err := s.Counters()
+	if err != nil {
+		return r, err
+	}
 	before := testbed.ReadCPU()
 	all, broken, err := play(ctx, s, flows, b.Duration+b.Drain)
 	if mptcp && errors.As(err, new(shortfall)) {
 		broken, err = err, nil
 	}
 	if err != nil {
+		return r, err
+	}
+	if r.tcp, err = tcpSince(s, counted); err != nil {
 		return r, err
 	}
 	r.idle, r.broken = testbed.IdlePercent(before, testbed.ReadCPU()), broken

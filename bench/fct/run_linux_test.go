@@ -112,6 +112,9 @@ func TestRun_inALab(t *testing.T) {
 		if r.Policy != rows[i/3].Name || r.Where != rows[i/3].Where || r.SizeClass != sizeClasses[i%3] || r.Machine != "this" {
 			t.Errorf("%+v", r)
 		}
+		if counted := r.SYNRetransmits >= 0 && r.Timeouts >= 0; counted != rows[i/3].Hosts.Kernel {
+			t.Errorf("%s: %g SYNs again, %g timeouts", r.Policy, r.SYNRetransmits, r.Timeouts)
+		}
 		if r.SizeClass == "all" && (r.Flows != flows || flows == 0 || r.Unfinished != 0) {
 			t.Errorf("%s: %d flows, %d unfinished; the first row has %d", r.Policy, r.Flows, r.Unfinished, flows)
 		}

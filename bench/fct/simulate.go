@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/bench/sim"
+	"weft/bench/sim/spray"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/topology"
@@ -263,5 +264,5 @@ func modelOf(r Row) (model, error) {
 		kernel.policy = "switch-ecmp"
 		return kernel, nil
 	}
-	return model{policy: r.Hosts.Policy, restores: true, mss: mss - outer, header: headers + outer}, nil
+	return model{policy: r.Hosts.Policy, restores: spray.Reorders(r.Hosts.Policy), mss: mss - outer, header: headers + outer}, nil
 }

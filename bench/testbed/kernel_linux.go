@@ -1,15 +1,11 @@
 package testbed
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"strconv"
-	"strings"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -96,27 +92,25 @@ func kernelSession(l *lab.Lab, hosts []DaemonHost, like kernelHost, links func()
 		like.lab, like.id = l, h.ID
 		s.Hosts = append(s.Hosts, Host{like, h.Address.String()})
 	}
-	retransmits := func() (sum int64, err error) {
+	read := func() (c Counters, err error) {
 		for _, h := range hosts {
-			if err := l.Do(h.ID, func() error {
-				r, err := kernelRetransmits()
-				sum += r
-				return err
-			}); err != nil {
-				return 0, err
+			if err := l.Do(h.ID, func() error { return c.addKernel() }); err != nil {
+				return c, fmt.Errorf("%s: %w", h.Name, err)
 			}
 		}
-		return sum, nil
+		return c, nil
 	}
-	base, err := retransmits()
+	base, err := read()
 	if err != nil {
 		return nil, err
 	}
 	s.counters = func() (c Counters, err error) {
-		if c.Retransmits, err = retransmits(); err != nil {
+		if c, err = read(); err != nil {
 			return c, err
 		}
-		c.Retransmits -= base
+		c.Retransmits -= base.Retransmits
+		c.SYNRetransmits -= base.SYNRetransmits
+		c.Timeouts -= base.Timeouts
 		c.Links, err = links()
 		return c, err
 	}
@@ -153,30 +147,4 @@ func (h kernelHost) Listen(network, address string) (l net.Listener, err error) 
 		return err
 	})
 	return l, err
-}
-
-// kernelRetransmits reads the calling thread's namespace.
-func kernelRetransmits() (int64, error) {
-	f, err := os.Open("/proc/thread-self/net/snmp")
-	if err != nil {
-		return 0, err
-	}
-	defer f.Close()
-	var names []string
-	for lines := bufio.NewScanner(f); lines.Scan(); {
-		fields := strings.Fields(lines.Text())
-		if len(fields) == 0 || fields[0] != "Tcp:" {
-			continue
-		}
-		if names == nil {
-			names = fields
-			continue
-		}
-		for i, n := range names {
-			if n == "RetransSegs" && i < len(fields) {
-				return strconv.ParseInt(fields[i], 10, 64)
-			}
-		}
-	}
-	return 0, errors.New("no RetransSegs in /proc/net/snmp")
 }

@@ -139,6 +139,9 @@ type Session struct {
 // Counters are what a session's hosts and links have counted since it began.
 type Counters struct {
 	Retransmits int64
+	// SYNRetransmits are those of them that open a connection, and Timeouts the
+	// retransmissions that a timer began, in rows of the kernel's TCP.
+	SYNRetransmits, Timeouts int64
 	// TCP data packets that were behind a later one of their flow (RFC 4737),
 	// retransmissions included, before and after the resequencer. Rows that
 	// have one only; see Row.Resequences.
@@ -201,6 +204,10 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 	sc.Policy = row.Policy
 	sc.PolicyOptions = c.Policy
 	sc.Resequencer = c.Resequencer
+	if p, err := policy.New(row.Policy, c.Policy); err == nil && !p.Sprays() {
+		// Flows keep their order: a hole is a loss, which TCP is to see at once.
+		sc.Resequencer.Discipline = resequencer.Off
+	}
 	sc.Carrier = c.Carrier
 	sc.PolicyOptions.LinkRateBits = c.RateMbit * 1e6
 	sc.Simulation.Seed = c.Seed<<20 + uint64(n.ID) + 1

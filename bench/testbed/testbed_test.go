@@ -13,6 +13,8 @@ import (
 	"weft/encap"
 	"weft/internal/slowtest"
 	"weft/lab"
+	"weft/resequencer"
+	"weft/stack"
 	"weft/topology"
 )
 
@@ -23,6 +25,29 @@ func TestSelect_unknownListsTheKnown(t *testing.T) {
 	}
 	if rows, err := Select([]string{"drb", "kernel-ecmp"}); err != nil || len(rows) != 2 || rows[0].Name != "drb" {
 		t.Errorf("%v, %v", rows, err)
+	}
+}
+
+// Hosts that send each flow by one path take every hole for a loss.
+func TestConfigure_policiesOfFlowsHoldNothing(t *testing.T) {
+	top, err := topology.Parse("fat-tree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := Config{Topology: top, RateMbit: 10, Resequencer: resequencer.Config{Discipline: resequencer.Juggler, MinHold: time.Millisecond}}
+	for _, row := range Rows() {
+		if row.Kernel {
+			continue
+		}
+		var sc stack.Config
+		c.Configure(row, top.Node(0), &sc)
+		want := c.Resequencer
+		if row.Name == "ecmp" {
+			want.Discipline = resequencer.Off
+		}
+		if sc.Resequencer != want {
+			t.Errorf("%s: %+v, want %+v", row.Name, sc.Resequencer, want)
+		}
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 )
 
 // fctHead is of fctRows.
-var fctHead = []string{"policy", "where", "load", "sizes", "flows", "unfinished", "mean ms", "least to most", "p50", "p95", "p99", "p99.9", "slowdown p50", "p99", "idle %"}
+var fctHead = []string{"policy", "where", "load", "sizes", "flows", "unfinished", "mean ms", "least to most", "p50", "p95", "p99", "p99.9", "slowdown p50", "p99", "SYNs again", "timeouts", "idle %"}
 
 // fctRows leaves out classes without flows.
 func fctRows(results []fct.Result) (rows [][]string) {
@@ -24,9 +24,17 @@ func fctRows(results []fct.Result) (rows [][]string) {
 		for _, ms := range []float64{r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
 			row = append(row, fmt.Sprintf("%.1f", ms))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.1f", r.SlowdownP99), idleCell(r)))
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.1f", r.SlowdownP99), countCell(r.SYNRetransmits), countCell(r.Timeouts), idleCell(r)))
 	}
 	return rows
+}
+
+// countCell is empty where nobody counted.
+func countCell(n float64) string {
+	if n < 0 {
+		return ""
+	}
+	return fmt.Sprintf("%g", n)
 }
 
 // idleCell says where the row is from if its processors do not matter, and if it is void.
@@ -49,7 +57,7 @@ func fctTable(w io.Writer, head []string, rows [][]string) error {
 }
 
 // besideHead is of besideRows.
-var besideHead = []string{"policy", "load", "sizes", "lab mean ms", "simulator", "lab/simulator", "lab p99 ms", "simulator", "lab/simulator", "lab slowdown p50", "simulator", "idle %"}
+var besideHead = []string{"policy", "load", "sizes", "lab mean ms", "simulator", "lab/simulator", "lab p99 ms", "simulator", "lab/simulator", "lab slowdown p50", "simulator", "SYNs again", "idle %"}
 
 // besideRows puts what was measured in the lab beside the simulator's of the same row.
 func besideRows(results []fct.Result) (rows [][]string) {
@@ -77,9 +85,9 @@ func besideRows(results []fct.Result) (rows [][]string) {
 		row := []string{r.Policy, fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprintf("%.1f", r.MeanMs)}
 		if ok {
 			row = append(row, fmt.Sprintf("%.1f", s.MeanMs), ratio(r.MeanMs, s.MeanMs), fmt.Sprintf("%.1f", r.P99Ms), fmt.Sprintf("%.1f", s.P99Ms), ratio(r.P99Ms, s.P99Ms),
-				fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.2f", s.SlowdownP50), idleCell(r))
+				fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.2f", s.SlowdownP50), countCell(r.SYNRetransmits), idleCell(r))
 		} else {
-			row = append(row, "none", "", fmt.Sprintf("%.1f", r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", idleCell(r))
+			row = append(row, "none", "", fmt.Sprintf("%.1f", r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", countCell(r.SYNRetransmits), idleCell(r))
 		}
 		rows = append(rows, row)
 	}
@@ -106,4 +114,4 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 }
 
 // besideAbout says what the simulator has of the lab.
-const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so it hardly ever drops a SYN, which costs a second; links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes."
+const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so it hardly ever drops a SYN, where a SYN that is sent again costs a second in the lab (the column counts them in rows of the kernel's TCP, of all sizes); links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes."

@@ -145,12 +145,9 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 		return err
 	}
 	defer file.discard()
-	keep, err := newResultStore(o.store)
+	keep, err := newResultStore(o.store, o.Quick)
 	if err != nil {
 		return err
-	}
-	if keep != nil && o.Quick {
-		return usagef("--store with --quick: a quick run says nothing that is worth keeping")
 	}
 	known, err := results.Stored()
 	if err != nil {

@@ -47,7 +47,7 @@ func (o *simOptions) mutants(ctx context.Context, w io.Writer, all []papers.Expe
 	if err != nil {
 		return usage(err)
 	}
-	keep, err := newResultStore(o.store)
+	keep, err := newMutantStore(o.store)
 	if err != nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	simulator "weft/bench/sim"
+	"weft/bench/sim/spray"
 	"weft/bench/sim/workload"
 	"weft/internal/config"
 	"weft/resequencer"
@@ -82,10 +83,13 @@ func (o simPermutation) run(w io.Writer) error {
 		flows[i] = workload.Flow{Src: topology.NodeID(h), Dst: topology.NodeID(order[(i+1)%hosts]), Bytes: o.bytes}
 	}
 	var last time.Duration
-	r, err := simulator.Run(simulator.Config{Topology: t, Graph: g, Seed: o.seed, Policy: o.policy, Duration: o.most, Delay: 5 * time.Microsecond,
+	c := simulator.Config{Topology: t, Graph: g, Seed: o.seed, Policy: o.policy, Duration: o.most, Delay: 5 * time.Microsecond,
 		Queues: []simulator.Queue{{Bytes: 128 << 10}}, Workload: &flows,
-		Resequencer: &resequencer.Config{Discipline: resequencer.Sequence, MinHold: 10 * time.Millisecond},
-		OnFlow:      func(e simulator.FlowEnd) { last = max(last, e.FCT) }})
+		OnFlow: func(e simulator.FlowEnd) { last = max(last, e.FCT) }}
+	if spray.Reorders(o.policy) {
+		c.Resequencer = &resequencer.Config{Discipline: resequencer.Sequence, MinHold: 10 * time.Millisecond}
+	}
+	r, err := simulator.Run(c)
 	if err != nil {
 		return usagef("--topology %s, --policy %s: %w", o.topology, o.policy, err)
 	}

@@ -21,14 +21,47 @@ type resultStore struct {
 	modified bool
 }
 
-// newResultStore looks whether a directory can take results. None is none.
-func newResultStore(dir string) (*resultStore, error) {
+// newResultStore looks whether a directory can take what a run gives, so that a run that
+// cannot be kept does not begin. None is none.
+func newResultStore(dir string, quick bool) (*resultStore, error) {
+	s, err := openResultStore(dir)
+	switch {
+	case s == nil || err != nil:
+		return nil, err
+	case quick:
+		return nil, usagef("--store with --quick: a quick run says nothing that is worth keeping")
+	case s.commit == "":
+		return nil, usagef("--store=%s: nobody knows the commit: the directory of results must be in a git repository", dir)
+	}
+	return s, nil
+}
+
+// newMutantStore looks likewise whether it can take trials of mutants, which have no commit,
+// beside those that are there.
+func newMutantStore(dir string) (*resultStore, error) {
+	s, err := openResultStore(dir)
+	if s == nil || err != nil {
+		return nil, err
+	}
+	if _, err := results.Read(os.DirFS(dir)); err != nil {
+		return nil, usagef("--store=%s: %w; mend the file, or get it back from git", dir, err)
+	}
+	return s, nil
+}
+
+func openResultStore(dir string) (*resultStore, error) {
 	if dir == "" {
 		return nil, nil
 	}
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return nil, usagef("--store=%s: must be a directory of results: bench/papers/results", dir)
 	}
+	probe, err := os.CreateTemp(dir, ".weft-store-*")
+	if err != nil {
+		return nil, cannotWrite("store", dir, err)
+	}
+	probe.Close()
+	os.Remove(probe.Name())
 	s := &resultStore{dir: dir}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		v := versionOf(info)

@@ -2,11 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"weft/bench/papers"
@@ -111,17 +115,81 @@ func TestSimMutants_prints(t *testing.T) {
 	}
 }
 
+// began counts the runs of experiments that would succeed.
+func began(n *atomic.Int32) []papers.Experiment {
+	list := mutable()
+	run := list[0].Run
+	list[0].Run = func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
+		n.Add(1)
+		return run(ctx, o)
+	}
+	return list
+}
+
+// A run whose results cannot be kept does not begin.
+func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
+	plain := t.TempDir()
+	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(plain))
+	torn := t.TempDir()
+	if err := os.WriteFile(filepath.Join(torn, results.MutantsFile), []byte("[{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	gone := filepath.Join(plain, "no")
+	for _, c := range []struct {
+		dir     string
+		quick   bool
+		mutants bool
+		want    string // "": it runs
+	}{
+		{dir: plain, want: "must be in a git repository"},
+		{dir: plain, quick: true, want: "--store with --quick"},
+		{dir: gone, want: "must be a directory of results"},
+		{dir: gone, mutants: true, want: "must be a directory of results"},
+		{dir: torn, mutants: true, want: results.MutantsFile},
+		{dir: plain, mutants: true},
+		{dir: ""},
+	} {
+		var n atomic.Int32
+		o := simJobs(3, 1)
+		o.store, o.Quick = c.dir, c.quick
+		var err error
+		if c.mutants {
+			err = o.mutants(t.Context(), io.Discard, began(&n), nil)
+		} else {
+			err = o.run(t.Context(), io.Discard, io.Discard, began(&n), []string{"all"})
+		}
+		switch {
+		case c.want == "" && (err != nil || n.Load() == 0):
+			t.Errorf("%+v: %v after %d runs", c, err, n.Load())
+		case c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || n.Load() > 0):
+			t.Errorf("%+v: %v after %d runs", c, err, n.Load())
+		}
+	}
+}
+
+// A directory in a repository gets the results.
 func TestSimRun_stores(t *testing.T) {
 	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Skipf("git: %v: %s", err, out)
+		}
+	}
 	o := simJobs(3, 1)
-	o.store, o.Quick = dir, true
-	if _, _, err := sim(t, o, "drb-f1"); err == nil || !strings.Contains(err.Error(), "--store with --quick") {
-		t.Errorf("%v", err)
+	o.store = dir
+	if _, _, err := sim(t, o, "drb-f1"); err != nil {
+		t.Fatal(err)
 	}
-	o.store = filepath.Join(dir, "no")
-	if _, _, err := sim(t, o, "drb-f1"); err == nil || !strings.Contains(err.Error(), "must be a directory of results") {
-		t.Errorf("%v", err)
+	kept, err := results.Read(os.DirFS(dir))
+	if err != nil || kept.Runs["drb-f1"] == nil || kept.Runs["drb-f1"].Commit == "" {
+		t.Errorf("%+v, %v", kept, err)
 	}
+	if left, err := filepath.Glob(filepath.Join(dir, ".weft-*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestSimReport_write(t *testing.T) {
 	wantError(t, "sim report drb-f9 --write .", "runs nothing")
-	wantError(t, "sim report --write "+dir, "bench/RESULTS.md")
+	wantError(t, "sim report --write "+t.TempDir(), "bench/RESULTS.md")
 }

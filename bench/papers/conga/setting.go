@@ -6,6 +6,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim"
+	"weft/bench/sim/spray"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/resequencer"
@@ -43,7 +44,7 @@ var common = []papers.Parameter{
 	{Name: "connections", Value: "one for each flow", Chosen: true, Why: "the paper's are kept open, and so begin with larger windows"},
 	{Name: "longest flow", Value: "100 MB: what is longer in the distribution is of that size, and the rate of arrivals follows", Chosen: true,
 		Why: "a flow of 1 GB outlasts the run; of the data mining trace flows above 35 MB keep 92 % of the bytes (paper: 95 %)"},
-	{Name: "resequencer", Value: "weft's, for weft's policies; none with ECMP's and CONGA's switches", Chosen: true, Why: "as each is meant"},
+	{Name: "resequencer", Value: "weft's, for weft's policies; none with ECMP's, WCMP's and CONGA's switches", Chosen: true, Why: "as each is meant"},
 	{Name: "about", Value: "50 % of tolerance on figures that the text gives as the most of a curve", Chosen: true, Why: "curves are plotted, not tabled"},
 }
 
@@ -131,7 +132,7 @@ func (r run) config(seed uint64) (sim.Config, error) {
 		Policy: r.policy, TCP: tcp.Config{WindowBytes: window, RTOMin: rtoMin},
 		Workload: flows,
 	}
-	if r.policy != ecmp && r.policy != conga {
+	if spray.Reorders(r.policy) && r.policy != conga {
 		c.Resequencer = &resequencer.Config{}
 	}
 	return c, nil

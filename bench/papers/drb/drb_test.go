@@ -84,6 +84,16 @@ func TestWithECN(t *testing.T) {
 	}
 }
 
+// ECMP keeps the order of flows. Behind a resequencer its losses would be timeouts.
+func TestNetwork_onlyReorderedFlowsAreResequenced(t *testing.T) {
+	for _, policy := range policies {
+		c := network(papers.Options{}, parse(t, fatTree8), policy, steady)
+		if got, want := c.Resequencer != nil, policy != "ecmp"; got != want {
+			t.Errorf("%s: resequencer %v, want %v", policy, got, want)
+		}
+	}
+}
+
 func TestOvertaken(t *testing.T) {
 	m := measured{Result: &sim.Result{}}
 	if got := overtaken(m, 3); got != 0 {

@@ -5,6 +5,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/sim"
+	"weft/bench/sim/spray"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/resequencer"
@@ -41,6 +42,8 @@ var simulated = []papers.Parameter{
 	{Name: "ports", Value: "128 KB per Gbit/s, tail drop; a host's own has no bound"},
 	{Name: "packets", Value: "1,500 and 40 bytes, an acknowledgement for each; two selectors a pair, for data and acknowledgements"},
 	{Name: "resequencer", Value: "by TCP sequence, 10 ms"},
+	{Name: "resequencer", Value: "none with ECMP, which keeps the order of flows", Chosen: true,
+		Why: "the paper has one for DRB, RRB and RB; behind one a hole is held as long as the least retransmission timeout is, which makes ECMP's losses timeouts"},
 	{Name: "window", Value: "256 KB"},
 	{Name: "window", Value: "64 KB", Chosen: true,
 		Why: "the paper's own round trips rule 256 KB out: at 900 Mbit/s they are 2.3 ms, its 99th percentile is 0.8 ms; and ns-3 has had TCP's window scaling since 3.21 (2014), a year after the paper, so that its 256 KB were in all likelihood 65,535 bytes"},
@@ -58,7 +61,7 @@ type times struct{ duration, warmup time.Duration }
 
 // network is §5's without ECN, nobody sending.
 func network(o papers.Options, t *topology.Topology, policy string, tm times) sim.Config {
-	return sim.Config{
+	c := sim.Config{
 		Topology: t, Seed: o.Seed,
 		Duration: tm.duration, Warmup: tm.warmup,
 		Delay: linkDelay,
@@ -66,10 +69,13 @@ func network(o papers.Options, t *topology.Topology, policy string, tm times) si
 			{RateMbit: 5000, Bytes: 5 * queueBytes},
 			{Bytes: queueBytes},
 		},
-		Policy:      policy,
-		Resequencer: inSequence(hold),
-		TCP:         tcp.Config{WindowBytes: effective, RTOMin: rtoMin},
+		Policy: policy,
+		TCP:    tcp.Config{WindowBytes: effective, RTOMin: rtoMin},
 	}
+	if spray.Reorders(policy) {
+		c.Resequencer = inSequence(hold)
+	}
+	return c
 }
 
 // inSequence is the resequencer of §5, which holds for a fixed time.
