@@ -50,12 +50,17 @@ func commitOf(dir string) (commit string, modified bool) {
 	return strings.TrimSpace(string(head)), err != nil || len(changed) > 0
 }
 
+// head says where what this build gives is from.
+func (s *resultStore) head() results.Head {
+	return results.Head{Commit: s.commit, Modified: s.modified, Machine: cpuModel() + ": " + machine()}
+}
+
 // report keeps what a run gave.
 func (s *resultStore) report(r *papers.Report) error {
 	if s == nil {
 		return nil
 	}
-	run, err := results.Of(r, s.commit, cpuModel()+": "+machine(), s.modified)
+	run, err := results.Of(r, s.head())
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
@@ -75,7 +80,15 @@ func (s *resultStore) mutants(trials []papers.Trial) error {
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
-	b, err := results.MutantsJSON(results.Merge(old.Mutants, trials))
+	news, err := results.Trials(trials, s.head())
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	all, err := results.Merge(old.Mutants, news)
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	b, err := results.MutantsJSON(all)
 	if err != nil {
 		return err
 	}
