@@ -52,14 +52,14 @@ func (h Head) check(experiment string, quick bool, seeds int) error {
 type Run struct {
 	Experiment string `json:"experiment"`
 	Head
-	Seed       uint64         `json:"seed"`
-	Seeds      int            `json:"seeds"`
-	WallS      float64        `json:"wall_s"`
-	CPUS       float64        `json:"cpu_s"`
-	Verdict    papers.Verdict `json:"verdict"`
-	Score      papers.Score   `json:"score"`
-	Because    string         `json:"because,omitempty"`
-	Rows       []papers.Row   `json:"rows"` // those that the verdict depends on
+	Seed    uint64         `json:"seed"`
+	Seeds   int            `json:"seeds"`
+	WallS   float64        `json:"wall_s"`
+	CPUS    float64        `json:"cpu_s"`
+	Verdict papers.Verdict `json:"verdict"`
+	Score   papers.Score   `json:"score"`
+	Because string         `json:"because,omitempty"`
+	Rows    []papers.Row   `json:"rows"` // those that the verdict depends on
 }
 
 // Of is what is kept of a report. That of a quick run, or of too few seeds, is an error.
