@@ -82,7 +82,8 @@ type Row struct {
 	OK               bool    `json:"ok"`
 	Note             string  `json:"note,omitempty"`
 
-	// Held is with how many of so many Seeds a statement holds.
+	// Held is with how many of so many Seeds a statement holds. Seeds of a figure are those
+	// of which Ours is the median; 0: one.
 	Held  int `json:"held,omitempty"`
 	Seeds int `json:"seeds,omitempty"`
 

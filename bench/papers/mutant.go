@@ -3,6 +3,8 @@ package papers
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"weft/bench/sim"
 	"weft/policy"
@@ -13,6 +15,9 @@ import (
 // mutant gets as well is no evidence for what was replaced.
 type Mutant struct {
 	Name string // what replaces what: "DRB chooses at random"
+	// About are words: a row whose label has one of them speaks of what is replaced. Only
+	// such a row can tell the mutant.
+	About []string
 	// Replace names policies, and rules and schedulers of experiments without packets, by
 	// what stands for them.
 	Replace map[string]string
@@ -47,12 +52,13 @@ func (o Options) mutated(c sim.Config) sim.Config {
 type Trial struct {
 	Experiment string `json:"experiment"`
 	Mutant     string `json:"mutant"`
-	// Caught says that the experiment tells the mutant from the paper's: the mutant
-	// neither agrees nor is in order, and fails a row that the experiment itself passes.
+	// Caught says that the experiment tells the mutant from the paper's: the experiment
+	// itself does not disagree, the mutant does not pass, and a row about what is replaced
+	// tells it.
 	Caught bool `json:"caught"`
-	// Passes says that the mutant agrees or is in order, or might be with more seeds: the
-	// experiment's verdict is no evidence. Where it is neither caught nor passes, the
-	// experiment itself disagrees in this form, and so says nothing about the mutant.
+	// Passes says that the mutant agrees or is in order, or might be with more seeds where
+	// the experiment itself is no further: its verdict is no evidence. Where the mutant is
+	// neither caught nor passes, the experiment says nothing about it.
 	Passes  bool    `json:"passes"`
 	Quick   bool    `json:"quick"`
 	Seed    uint64  `json:"seed"`
@@ -60,7 +66,8 @@ type Trial struct {
 	Verdict Verdict `json:"verdict"` // the mutant's
 	Itself  Verdict `json:"itself"`  // the experiment's own
 	Told    int     `json:"told"`    // number of rows that tell it
-	// By are the first of these rows.
+	// By are the first of these rows. A row tells a mutant if it holds for the experiment
+	// itself and not for the mutant, or is decided for the one and not for the other.
 	By []string `json:"by"`
 }
 
@@ -81,32 +88,49 @@ func TryMutants(ctx context.Context, e Experiment, o Options) ([]Trial, error) {
 	var trials []Trial
 	for i := range e.Mutants {
 		o.Mutant = &e.Mutants[i]
+		if len(o.Mutant.About) == 0 {
+			return trials, fmt.Errorf("%s: mutant %q: About is empty: say which rows speak of what it replaces", e.Name, o.Mutant.Name)
+		}
 		r, err := Run(ctx, e, o)
 		if err != nil {
 			return trials, fmt.Errorf("mutant %q: %w", e.Mutants[i].Name, err)
 		}
-		trials = append(trials, trialOf(itself, r, e.Mutants[i].Name, o))
+		trials = append(trials, trialOf(itself, r, o))
 	}
 	return trials, nil
 }
 
-func trialOf(itself, mutant *Report, name string, o Options) Trial {
+func trialOf(itself, mutant *Report, o Options) Trial {
 	t := Trial{
-		Experiment: itself.Experiment, Mutant: name, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1),
+		Experiment: itself.Experiment, Mutant: o.Mutant.Name, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1),
 		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{},
 	}
-	fails := make(map[[2]string]bool)
+	others := make(map[[2]string]Row)
 	for _, r := range mutant.Rows {
-		fails[[2]string{r.Label, r.Metric}] = !r.OK
+		others[[2]string{r.Label, r.Metric}] = r
 	}
 	for _, r := range itself.Rows {
-		if r.OK && r.Kind != KindInfo && fails[[2]string{r.Label, r.Metric}] {
+		other, found := others[[2]string{r.Label, r.Metric}]
+		if found && r.Kind != KindInfo && o.Mutant.concerns(r) && r.tells(other) {
 			if t.Told++; t.Told <= shownRows {
 				t.By = append(t.By, r.Label+", "+r.Metric)
 			}
 		}
 	}
-	t.Passes = mutant.Verdict != Disagrees
-	t.Caught = t.Told > 0 && !t.Passes
+	t.Passes = passes(mutant.Verdict) || mutant.Verdict == Undecided && !passes(itself.Verdict)
+	t.Caught = t.Told > 0 && !t.Passes && itself.Verdict != Disagrees
 	return t
+}
+
+// passes reports whether a verdict is one that a paper's claim would get.
+func passes(v Verdict) bool { return v == Agrees || v == AgreesOrder }
+
+// tells reports whether a row tells itself from the mutant's.
+func (r Row) tells(mutants Row) bool {
+	return r.OK && !mutants.OK || r.Decided() && !mutants.Decided()
+}
+
+// concerns reports whether a row speaks of what the mutant replaces.
+func (m *Mutant) concerns(r Row) bool {
+	return slices.ContainsFunc(m.About, func(word string) bool { return strings.Contains(r.Label, word) })
 }

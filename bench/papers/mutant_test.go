@@ -18,7 +18,7 @@ func mutable(rows func(o Options) []Row, mutants ...Mutant) Experiment {
 }
 
 func TestTryMutants(t *testing.T) {
-	null := Mutant{Name: "drb is rb", Replace: map[string]string{"drb": "rb"}}
+	null := Mutant{Name: "drb is rb", About: strings.Fields("a b c d e"), Replace: map[string]string{"drb": "rb"}}
 	goodput := func(o Options) float64 { return map[string]float64{"drb": 900, "rb": 800}[o.As("drb")] }
 	for _, c := range []struct {
 		name   string
@@ -32,7 +32,7 @@ func TestTryMutants(t *testing.T) {
 		{"an order tells it", func(o Options) []Row { return []Row{Order("a", goodput(o), 850)} }, true, []string{"a, order"}, false},
 		{"an order that has nothing to do with it", func(Options) []Row { return []Row{Order("a", 2, 1)} }, false, nil, true},
 		{"a value is lost and the order stays", func(o Options) []Row { return []Row{Within("a", "b", 895, goodput(o), 10), Order("c", 2, 1)} }, false, []string{"a, b"}, true},
-		{"a bound tells it, and nothing passes", func(o Options) []Row { return []Row{AtLeast("a", "b", 850, goodput(o), 0)} }, true, []string{"a, b"}, false},
+		{"a bound tells it, and the experiment itself disagrees", func(o Options) []Row { return []Row{AtLeast("a", "b", 850, goodput(o), 0)} }, false, []string{"a, b"}, false},
 		{"fails as the experiment itself does", func(Options) []Row { return []Row{Within("a", "b", 1, 2, 1)} }, false, nil, false},
 		{"what the paper has not tells nothing", func(o Options) []Row { return []Row{Info("a", "b", goodput(o)), Within("c", "d", 1, 2, 1)} }, false, nil, false},
 		{"many rows, of which few are named", func(o Options) (rows []Row) {
@@ -41,14 +41,24 @@ func TestTryMutants(t *testing.T) {
 			}
 			return rows
 		}, true, []string{"a, m", "b, m", "c, m"}, false},
+		{"tells it, and disagrees itself", func(o Options) []Row {
+			return []Row{Within("a", "b", 895, goodput(o), 10), Within("c", "d", 1, 2, 1)}
+		}, false, []string{"a, b"}, false},
+		{"a row about something else tells it", func(o Options) []Row { return []Row{Within("x", "y", 895, goodput(o), 10)} }, false, nil, false},
+		{"an order that the mutant leaves open", func(o Options) []Row {
+			return []Row{Within("c", "d", 1, 2, 1), Order("a", goodput(o), 850+100*float64(o.Seed%5)*map[string]float64{"rb": -1}[o.As("drb")])}
+		}, true, []string{"a, order"}, false},
 	} {
-		trials, err := TryMutants(t.Context(), mutable(c.rows, null), Options{Seed: 7})
+		trials, err := TryMutants(t.Context(), mutable(c.rows, null), Options{Seed: 7, Seeds: EnoughSeeds})
 		if err != nil || len(trials) != 1 {
 			t.Fatalf("%s: %v, %v", c.name, trials, err)
 		}
-		if got := trials[0]; got.Caught != c.caught || got.Passes != c.passes || !slices.Equal(got.By, append([]string{}, c.told...)) || got.Mutant != null.Name || got.Seeds != 1 || got.Seed != 7 {
+		if got := trials[0]; got.Caught != c.caught || got.Passes != c.passes || !slices.Equal(got.By, append([]string{}, c.told...)) || got.Mutant != null.Name || got.Seeds != EnoughSeeds || got.Seed != 7 {
 			t.Errorf("%s: %+v, want caught %v by %v", c.name, got, c.caught, c.told)
 		}
+	}
+	if _, err := TryMutants(t.Context(), mutable(func(Options) []Row { return []Row{Order("a", 2, 1)} }, Mutant{Name: "m"}), Options{}); err == nil || !strings.Contains(err.Error(), `x: mutant "m": About is empty`) {
+		t.Errorf("%v", err)
 	}
 	if _, err := TryMutants(t.Context(), mutable(nil), Options{}); err == nil || !strings.Contains(err.Error(), "x: has no mutant") {
 		t.Errorf("%v", err)

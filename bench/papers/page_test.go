@@ -34,7 +34,7 @@ func page(t *testing.T, p Page) (html, text string) {
 }
 
 func TestPage_hasAllAndNeedsNothing(t *testing.T) {
-	first, second := run(t, fake(), Options{Seed: 1}), run(t, of(Within("only", "Gbit/s", 1, 1, 1)), Options{})
+	first, second := run(t, fake(), Options{Seed: 1}), run(t, of(Within("only", "Gbit/s", 1, 1, 1)), Options{Seeds: EnoughSeeds})
 	html, words := page(t, Page{Reports: []*Report{first, second}, Facts: []Parameter{{Name: "Machine", Value: "two cores"}}, Command: "weft sim report --seed 1"})
 	for _, s := range []string{
 		"2 experiments: 1 agrees within its tolerance, 0 agrees in sign and order, 1 is not decided by so few seeds, 0 disagrees; 2 of 3 published values within tolerance", "two cores", "weft sim report --seed 1",

@@ -104,11 +104,13 @@ func median(same []Row) Row {
 	low, high := slices.Min(ours), slices.Max(ours)
 	r := same[0]
 	r.Ours, r.Low, r.High = stats.Median(ours), &low, &high
+	if r.Kind != KindInfo {
+		r.Seeds = len(same)
+	}
 	if r.rule != nil {
 		r.OK = r.rule(r.Ours)
 	} else if r.Kind != KindInfo {
-		r.Held, r.Seeds = held, len(same)
-		r.OK = 2*held > len(same)
+		r.Held, r.OK = held, 2*held > len(same)
 	}
 	return r
 }

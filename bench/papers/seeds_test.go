@@ -70,7 +70,7 @@ func judgedAs(run func(context.Context, Options) (*Outcome, error), v Verdict) f
 func TestSeeds_verdictIsOfTheMedians(t *testing.T) {
 	// Every seed disagrees, each in another row.
 	e := eachSeed(func(seed uint64) (rows []Row) {
-		for i := range uint64(3) {
+		for i := range uint64(EnoughSeeds) {
 			ours := 100.0
 			if i+1 == seed {
 				ours = 200
@@ -79,12 +79,12 @@ func TestSeeds_verdictIsOfTheMedians(t *testing.T) {
 		}
 		return rows
 	})
-	for seed := range uint64(3) {
+	for seed := range uint64(EnoughSeeds) {
 		if r := run(t, e, Options{Seed: seed + 1}); r.Verdict != Disagrees {
 			t.Fatalf("seed %d: %s", seed+1, r.Verdict)
 		}
 	}
-	if r := run(t, e, Options{Seed: 1, Seeds: 3}); r.Verdict != Agrees || r.Because != "" {
+	if r := run(t, e, Options{Seed: 1, Seeds: EnoughSeeds}); r.Verdict != Agrees || r.Because != "" {
 		t.Errorf("%s, %q", r.Verdict, r.Because)
 	}
 	// An experiment's own function sees the medians, too.
@@ -94,7 +94,7 @@ func TestSeeds_verdictIsOfTheMedians(t *testing.T) {
 		out.Judge = Explained(fmt.Sprint("seed ", o.Seed))
 		return out, err
 	}
-	if r := run(t, e, Options{Seed: 1, Seeds: 3}); r.Verdict != Agrees || r.Because != "" {
+	if r := run(t, e, Options{Seed: 1, Seeds: EnoughSeeds}); r.Verdict != Agrees || r.Because != "" {
 		t.Errorf("by its own: %s, %q", r.Verdict, r.Because)
 	}
 	if r := run(t, e, Options{Seed: 1, Seeds: 2}); r.Verdict != Disagrees || r.Because != "seed 1" {

@@ -28,35 +28,36 @@ const (
 
 // Judge is the verdict of rows.
 //
-// They agree if there is a value and every value is within its tolerance, and no bound,
-// order, claim or own row fails. Only values make them agree: without one, or with one
-// that is out, nothing else does.
+// They agree if there is a value and every value is within its tolerance, no bound, order,
+// claim or own row fails, all orders are decided, and there are EnoughSeeds. Only values
+// make them agree: without one, or with one that is out, nothing else does.
 //
-// Otherwise they agree in sign and order if there is an order and all orders hold beyond
-// the spread of seeds: see Row.Decided. If all hold with more than half of the seeds, but
-// these are too few to say more, it is not decided. Else they disagree.
+// They agree in sign and order if there is an order and all orders hold beyond the spread
+// of seeds: see Row.Decided. They disagree if an order fails with most seeds, or if there
+// is no order and not all is as it should be. Else it is not decided: more seeds can.
 func Judge(rows []Row) Verdict {
-	all, values, orders := true, 0, 0
-	held, decided := true, true
+	all, decided, values, orders, seeds := true, true, 0, 0, 1
 	for _, r := range rows {
-		all = all && r.OK
+		all, seeds = all && r.OK, max(seeds, r.Seeds)
 		switch r.Kind {
 		case KindValue:
 			values++
 		case KindOrder:
 			orders++
-			held, decided = held && r.OK, decided && r.Decided()
+			if 2*(r.Seeds-r.Held) > r.Seeds {
+				return Disagrees
+			}
+			decided = decided && r.Decided()
 		}
 	}
+	within := all && values > 0
 	switch {
-	case all && values > 0:
+	case within && decided && seeds >= EnoughSeeds:
 		return Agrees
-	case orders == 0 || !held:
+	case !within && orders == 0:
 		return Disagrees
-	case decided:
+	case decided && orders > 0:
 		return AgreesOrder
-	case seedsOf(rows) >= enoughSeeds:
-		return Disagrees
 	}
 	return Undecided
 }
@@ -83,16 +84,9 @@ func tossed(held, n int) float64 {
 	return p
 }
 
-// enoughSeeds are the fewest that can decide an order: all of them, if it holds with each.
-const enoughSeeds = 5
-
-func seedsOf(rows []Row) int {
-	n := 1
-	for _, r := range rows {
-		n = max(n, r.Seeds)
-	}
-	return n
-}
+// EnoughSeeds are the fewest that can decide an order: all of them, if it holds with each.
+// With fewer nothing agrees.
+const EnoughSeeds = 5
 
 // Score is how many of the paper's figures are within their tolerance.
 type Score struct {
@@ -111,6 +105,20 @@ func ScoreOf(rows []Row) (s Score) {
 		}
 	}
 	return s
+}
+
+// Plus is the score of both.
+func (s Score) Plus(t Score) Score { return Score{s.Within + t.Within, s.Of + t.Of} }
+
+// ByTolerance are the scores of rows by their tolerance in percent.
+func ByTolerance(rows []Row) map[float64]Score {
+	by := make(map[float64]Score)
+	for _, r := range rows {
+		if s := ScoreOf([]Row{r}); s.Of > 0 {
+			by[r.TolerancePercent] = by[r.TolerancePercent].Plus(s)
+		}
+	}
+	return by
 }
 
 func (s Score) String() string { return fmt.Sprintf("%d of %d published values", s.Within, s.Of) }

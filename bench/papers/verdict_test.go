@@ -1,9 +1,24 @@
 package papers
 
 import (
+	"maps"
 	"math"
 	"testing"
 )
+
+// More seeds of an order that neither holds nor fails with most of them cannot make it a
+// disagreement.
+func TestJudge_moreSeedsNeverDisagreeByTheirNumber(t *testing.T) {
+	bad := Within("", "", 1, 2, 1)
+	for n := 1; n <= 40; n++ {
+		for held := range n + 1 {
+			got := Judge([]Row{bad, with(Order("", 2, 1), held, n)})
+			if fails := n-held > held; (got == Disagrees) != fails {
+				t.Errorf("%d of %d: %s", held, n, got)
+			}
+		}
+	}
+}
 
 // with is a statement that holds with so many of several seeds.
 func with(r Row, held, seeds int) Row {
@@ -11,26 +26,40 @@ func with(r Row, held, seeds int) Row {
 	return r
 }
 
+// ofSeeds is a figure by so many seeds.
+func ofSeeds(r Row, seeds int) Row {
+	r.Seeds = seeds
+	return r
+}
+
 func TestJudge(t *testing.T) {
-	good, bad := Within("", "", 1, 1, 1), Within("", "", 1, 2, 1)
+	good, bad := ofSeeds(Within("", "", 1, 1, 1), 5), Within("", "", 1, 2, 1)
 	order, claim := Order("", 2, 1), Claim("", true)
 	for _, c := range []struct {
 		name string
 		rows []Row
 		want Verdict
 	}{
-		{"all", []Row{good, order, claim}, Agrees},
+		{"all", []Row{good, with(order, 5, 5), claim}, Agrees},
 		{"without statements", []Row{good}, Agrees},
+		{"figures of one seed", []Row{ofSeeds(good, 0)}, Undecided},
+		{"figures of four seeds", []Row{ofSeeds(good, 4)}, Undecided},
+		{"figures that are out, of one seed", []Row{bad}, Disagrees},
+		{"all, but the order is not decided", []Row{good, with(order, 4, 5)}, Undecided},
+		{"all, of one seed", []Row{ofSeeds(good, 0), order}, Undecided},
 		{"an order alone with one seed", []Row{bad, order}, Undecided},
 		{"with four of four", []Row{bad, with(order, 4, 4)}, Undecided},
 		{"with three of four", []Row{bad, with(order, 3, 4)}, Undecided},
-		{"with two of four", []Row{bad, with(order, 2, 4)}, Disagrees},
+		{"with two of four", []Row{bad, with(order, 2, 4)}, Undecided},
+		{"with one of four", []Row{bad, with(order, 1, 4)}, Disagrees},
 		{"with five of five", []Row{bad, with(order, 5, 5)}, AgreesOrder},
-		{"with four of five", []Row{bad, with(order, 4, 5)}, Disagrees},
+		{"with four of five", []Row{bad, with(order, 4, 5)}, Undecided},
+		{"with two of five", []Row{bad, with(order, 2, 5)}, Disagrees},
 		{"with nine of ten", []Row{bad, with(order, 9, 10)}, AgreesOrder},
-		{"with eight of ten", []Row{bad, with(order, 8, 10)}, Disagrees},
+		{"with eight of ten", []Row{bad, with(order, 8, 10)}, Undecided},
+		{"with four of ten", []Row{bad, with(order, 4, 10)}, Disagrees},
 		{"one order of two", []Row{bad, with(order, 5, 5), with(order, 1, 5)}, Disagrees},
-		{"one of two decided", []Row{bad, with(order, 5, 5), with(order, 4, 5)}, Disagrees},
+		{"one of two decided", []Row{bad, with(order, 5, 5), with(order, 4, 5)}, Undecided},
 		{"figures but not the order", []Row{good, Order("", 1, 2)}, Disagrees},
 		{"no order at all", []Row{good, bad}, Disagrees},
 		{"a claim is no order", []Row{bad, with(claim, 5, 5)}, Disagrees},
@@ -58,8 +87,8 @@ func TestTossed(t *testing.T) {
 			t.Errorf("%d of %d: %v, want %v", c.held, c.n, got, c.want)
 		}
 	}
-	if tossed(enoughSeeds, enoughSeeds) > Chance || tossed(enoughSeeds-1, enoughSeeds-1) <= Chance {
-		t.Errorf("%d seeds are not the fewest that can decide", enoughSeeds)
+	if tossed(EnoughSeeds, EnoughSeeds) > Chance || tossed(EnoughSeeds-1, EnoughSeeds-1) <= Chance {
+		t.Errorf("%d seeds are not the fewest that can decide", EnoughSeeds)
 	}
 }
 
@@ -72,6 +101,9 @@ func TestScore(t *testing.T) {
 	}
 	if got, want := ScoreOf(rows), (Score{3, 4}); got != want {
 		t.Errorf("%v, want %v", got, want)
+	}
+	if got, want := ByTolerance(rows), (map[float64]Score{0: {1, 1}, 1: {2, 3}}); !maps.Equal(got, want) {
+		t.Errorf("by tolerance %v, want %v", got, want)
 	}
 }
 
@@ -86,7 +118,7 @@ func TestOrderAs_namesTies(t *testing.T) {
 }
 
 func TestExplained(t *testing.T) {
-	good, bad := Within("a", "b", 1, 1, 1), Within("a", "b", 1, 2, 1)
+	good, bad := ofSeeds(Within("a", "b", 1, 1, 1), 5), Within("a", "b", 1, 2, 1)
 	judge := Explained("why")
 	if v, because := judge([]Row{good, bad}); v != Disagrees || because != "why" {
 		t.Errorf("a row that is not OK: %s, %q", v, because)

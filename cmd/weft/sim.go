@@ -60,6 +60,14 @@ func (o *simOptions) check() error {
 	return nil
 }
 
+// enoughToKeep finds before a run that it has too few seeds for --store.
+func (o *simOptions) enoughToKeep() error {
+	if o.store != "" && !o.Quick && o.Seeds < papers.EnoughSeeds {
+		return usagef("--store with --seeds=%d: must be %d or more, for an order to be decided", o.Seeds, papers.EnoughSeeds)
+	}
+	return nil
+}
+
 // maxSeeds is more than anyone waits for.
 const maxSeeds = 100
 
@@ -147,6 +155,9 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 	defer file.discard()
 	keep, err := newResultStore(o.store, o.Quick)
 	if err != nil {
+		return err
+	}
+	if err := o.enoughToKeep(); err != nil {
 		return err
 	}
 	known, err := results.Stored()

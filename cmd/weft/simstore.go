@@ -30,14 +30,11 @@ func newResultStore(dir string, quick bool) (*resultStore, error) {
 		return nil, err
 	case quick:
 		return nil, usagef("--store with --quick: a quick run says nothing that is worth keeping")
-	case s.commit == "":
-		return nil, usagef("--store=%s: nobody knows the commit: the directory of results must be in a git repository", dir)
 	}
 	return s, nil
 }
 
-// newMutantStore looks likewise whether it can take trials of mutants, which have no commit,
-// beside those that are there.
+// newMutantStore looks likewise whether it can take trials of mutants beside those that are there.
 func newMutantStore(dir string) (*resultStore, error) {
 	s, err := openResultStore(dir)
 	if s == nil || err != nil {
@@ -70,6 +67,9 @@ func openResultStore(dir string) (*resultStore, error) {
 	if s.commit == "" { // go run, and worktrees, leave it out
 		s.commit, s.modified = commitOf(dir)
 	}
+	if s.commit == "" {
+		return nil, usagef("--store=%s: nobody knows the commit: the directory of results must be in a git repository", dir)
+	}
 	return s, nil
 }
 
@@ -83,12 +83,17 @@ func commitOf(dir string) (commit string, modified bool) {
 	return strings.TrimSpace(string(head)), err != nil || len(changed) > 0
 }
 
+// head says where what this build gives is from.
+func (s *resultStore) head() results.Head {
+	return results.Head{Commit: s.commit, Modified: s.modified, Machine: cpuModel() + ": " + machine()}
+}
+
 // report keeps what a run gave.
 func (s *resultStore) report(r *papers.Report) error {
 	if s == nil {
 		return nil
 	}
-	run, err := results.Of(r, s.commit, cpuModel()+": "+machine(), s.modified)
+	run, err := results.Of(r, s.head())
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
@@ -108,7 +113,15 @@ func (s *resultStore) mutants(trials []papers.Trial) error {
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
-	b, err := results.MutantsJSON(results.Merge(old.Mutants, trials))
+	news, err := results.Trials(trials, s.head())
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	all, err := results.Merge(old.Mutants, news)
+	if err != nil {
+		return fmt.Errorf("--store: %w", err)
+	}
+	b, err := results.MutantsJSON(all)
 	if err != nil {
 		return err
 	}

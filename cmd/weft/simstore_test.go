@@ -15,6 +15,7 @@ import (
 
 	"weft/bench/papers"
 	"weft/bench/papers/results"
+	"weft/internal/exitcode"
 	"weft/internal/slowtest"
 )
 
@@ -68,7 +69,7 @@ func TestSimMutants_areAsStored(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, got := range trials {
-				j := slices.IndexFunc(stored.Mutants, func(s papers.Trial) bool {
+				j := slices.IndexFunc(stored.Mutants, func(s results.Trial) bool {
 					return s.Quick && s.Experiment == got.Experiment && s.Mutant == got.Mutant
 				})
 				if j < 0 {
@@ -77,25 +78,85 @@ func TestSimMutants_areAsStored(t *testing.T) {
 				if want := stored.Mutants[j]; got.Caught != want.Caught || got.Passes != want.Passes {
 					t.Errorf("%s: caught %v, passes %v; stored are %v and %v", got.Mutant, got.Caught, got.Passes, want.Caught, want.Passes)
 				}
+				if err := unknownPassing([]papers.Trial{got}); err != nil {
+					t.Error(err)
+				}
 			}
 		})
 	}
 }
 
-// mutable is an experiment that tells one mutant of two.
+// mutable is an experiment of which neither mutant is told.
 func mutable() []papers.Experiment {
-	list := simulated()[:1]
-	list[0].Mutants = []papers.Mutant{{Name: "none of it", Replace: map[string]string{"drb": ""}}, {Name: "all of it"}}
+	list, about := simulated()[:1], []string{"run"}
+	list[0].Mutants = []papers.Mutant{{Name: "none of it", About: about, Replace: map[string]string{"drb": ""}}, {Name: "all of it", About: about}}
 	return list
 }
 
-func TestSimMutants_prints(t *testing.T) {
+// gitDir is a repository with a commit.
+func gitDir(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
+	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"}} {
+		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
+			t.Skipf("git: %v: %s", err, out)
+		}
+	}
+	return dir
+}
+
+// A mutant that passes and is not known to is a failure, with the status of one.
+func TestSimMutants_failsIfAnUnknownOnePasses(t *testing.T) {
+	list := mutable()
+	list[0].Run = func(context.Context, papers.Options) (*papers.Outcome, error) {
+		return &papers.Outcome{Rows: []papers.Row{papers.Order("run", 2, 1)}, Because: "made up"}, nil
+	}
+	o := simJobs(1, 1)
+	var b bytes.Buffer
+	err := o.mutants(t.Context(), &b, list, nil)
+	if exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "drb-f1: passes as well where all of it") || !strings.Contains(b.String(), "2 pass") {
+		t.Errorf("%v, and\n%s", err, b.String())
+	}
+	list[0].Name, list[0].Mutants = "thesis-t3.1", []papers.Mutant{{Name: "the classifier moves no flow", About: []string{"run"}}}
+	if err := o.mutants(t.Context(), &b, list, nil); err != nil {
+		t.Errorf("a known one: %v", err)
+	}
+}
+
+// Too few seeds are refused before the run, and trials of fewer than are kept after it.
+func TestSimStore_refusesFewSeeds(t *testing.T) {
+	dir := gitDir(t)
+	o := simJobs(1, 1)
+	o.store, o.Seeds = dir, papers.EnoughSeeds-1
+	for what, err := range map[string]error{
+		"run":     o.run(t.Context(), io.Discard, io.Discard, mutable(), []string{"all"}),
+		"mutants": o.mutants(t.Context(), io.Discard, mutable(), nil),
+	} {
+		if err == nil || !strings.Contains(err.Error(), "--store with --seeds=4") || exitcode.Of(err) != exitcode.Usage {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	o.Seeds = papers.EnoughSeeds + 1
+	if err := o.mutants(t.Context(), io.Discard, mutable(), nil); err != nil {
+		t.Fatal(err)
+	}
+	o.Seeds--
+	if err := o.mutants(t.Context(), io.Discard, mutable(), nil); err == nil || !strings.Contains(err.Error(), "cannot replace those of 6") {
+		t.Errorf("%v", err)
+	}
+	kept, err := results.Read(os.DirFS(dir))
+	if err != nil || len(kept.Mutants) != 2 || kept.Mutants[0].Seeds != 6 || kept.Mutants[0].Commit == "" || kept.Mutants[0].Machine == "" {
+		t.Errorf("%+v, %v", kept, err)
+	}
+}
+
+func TestSimMutants_prints(t *testing.T) {
+	dir := gitDir(t)
 	if err := os.WriteFile(filepath.Join(dir, results.MutantsFile), []byte(`[{"experiment":"other","mutant":"stays"}]`), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	o := simJobs(1, 1)
-	o.json, o.store = true, dir
+	o.json, o.store, o.Seeds = true, dir, papers.EnoughSeeds
 	var b bytes.Buffer
 	if err := o.mutants(t.Context(), &b, mutable(), nil); err != nil {
 		t.Fatal(err)

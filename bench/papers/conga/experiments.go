@@ -15,6 +15,6 @@ func Experiments() []papers.Experiment {
 // hashing is CONGA without flowlets and without feedback, blind is one with flowlets alone,
 // which take random paths.
 var (
-	hashing = papers.Mutant{Name: "CONGA hashes flows", Replace: map[string]string{conga: ecmp}}
-	blind   = papers.Mutant{Name: "CONGA has no feedback: flowlets take random paths", Replace: map[string]string{conga: "letflow"}}
+	hashing = papers.Mutant{Name: "CONGA hashes flows", About: []string{"CONGA"}, Replace: map[string]string{conga: ecmp}}
+	blind   = papers.Mutant{Name: "CONGA has no feedback: flowlets take random paths", About: []string{"CONGA"}, Replace: map[string]string{conga: "letflow"}}
 )

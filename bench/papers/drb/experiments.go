@@ -19,13 +19,13 @@ func Experiments() []papers.Experiment {
 }
 
 // atRandom is DRB without its order of paths.
-var atRandom = papers.Mutant{Name: "DRB chooses at random", Replace: map[string]string{"drb": "rb"}}
+var atRandom = papers.Mutant{Name: "DRB chooses at random", About: []string{"DRB"}, Replace: map[string]string{"drb": "rb"}}
 
 // unordered is every policy without a resequencer.
-var unordered = papers.Mutant{Name: "nothing restores order", Tune: func(c *sim.Config) { c.Resequencer = nil }}
+var unordered = papers.Mutant{Name: "nothing restores order", About: []string{"RB", "resequenc"}, Tune: func(c *sim.Config) { c.Resequencer = nil }}
 
 // untold are hosts that never learn of a failure or a return.
-var untold = papers.Mutant{Name: "hosts never learn of failures", Tune: func(c *sim.Config) {
+var untold = papers.Mutant{Name: "hosts never learn of failures", About: []string{" off", " back"}, Tune: func(c *sim.Config) {
 	c.Failures = slices.Clone(c.Failures)
 	for i := range c.Failures {
 		c.Failures[i].Told = time.Hour

@@ -14,6 +14,6 @@ func Experiments() []papers.Experiment {
 }
 
 // noQueues is DRILL that looks at no queue.
-var noQueues = papers.Mutant{Name: "DRILL takes random ports", Replace: map[string]string{
+var noQueues = papers.Mutant{Name: "DRILL takes random ports", About: []string{"DRILL", "(1,"}, Replace: map[string]string{
 	drill.policy: random.policy, drillAll.policy: random.policy, drillFlow.policy: ecmp.policy,
 }}

@@ -18,7 +18,7 @@ func Experiments() []papers.Experiment {
 }
 
 // atRandom is luopan that looks at no path.
-var atRandom = papers.Mutant{Name: "luopan chooses at random", Replace: map[string]string{luopanScheme: random}}
+var atRandom = papers.Mutant{Name: "luopan chooses at random", About: []string{"luopan", "samples"}, Replace: map[string]string{luopanScheme: random}}
 
 func experiments() []papers.Experiment {
 	return []papers.Experiment{

@@ -2,6 +2,8 @@ package results
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"weft/bench/papers"
@@ -41,59 +43,104 @@ const (
 	undecided
 	disagrees
 	noEvidence
+	notTried
 	notJudged
 	standings
 )
 
 // words are the standings' in the counts.
-var words = [standings]string{"agree within tolerance", "agree in sign and order", "are not decided by their seeds", "disagree", "are no evidence, as a mutant passes", "are not judged by these rules yet"}
+var words = [standings]string{
+	"agree within tolerance", "agree in sign and order", "are not decided by their seeds", "disagree",
+	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "are not judged by these rules yet",
+}
 
-func (r *Results) standing(experiment string) standing {
-	run := r.Runs[experiment]
+// shortWords are the same for the README.
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "unjudged"}
+
+func (r *Results) standing(e papers.Experiment) standing {
+	run := r.Runs[e.Name]
 	switch {
 	case run == nil:
 		return notJudged
 	case run.Verdict == papers.Disagrees:
 		return disagrees
-	case len(r.Passing(experiment)) > 0:
+	case run.Verdict == papers.Undecided:
+		return undecided
+	}
+	trials := r.certifying(e)
+	switch {
+	case len(trials) == 0:
+		return notTried
+	case slices.ContainsFunc(trials, func(t Trial) bool { return !t.Caught }):
 		return noEvidence
 	case run.Verdict == papers.Agrees:
 		return agrees
-	case run.Verdict == papers.AgreesOrder:
-		return inOrder
 	}
-	return undecided
+	return inOrder
 }
 
-// count has how many experiments are of each standing, and the score of all.
-func (r *Results) count(all []papers.Experiment) (n [standings]int, score papers.Score) {
+// totals are of all experiments.
+type totals struct {
+	of     [standings]int
+	stand  papers.Score             // of experiments that agree or are in order
+	judged papers.Score             // of all that are judged
+	by     map[float64]papers.Score // of all that are judged, by tolerance
+}
+
+func (r *Results) totals(all []papers.Experiment) totals {
+	n := totals{by: make(map[float64]papers.Score)}
 	for _, e := range all {
-		n[r.standing(e.Name)]++
-		if run := r.Runs[e.Name]; run != nil {
-			score.Within += run.Score.Within
-			score.Of += run.Score.Of
+		s := r.standing(e)
+		n.of[s]++
+		run := r.Runs[e.Name]
+		if run == nil {
+			continue
+		}
+		n.judged = n.judged.Plus(run.Score)
+		for percent, score := range papers.ByTolerance(run.Rows) {
+			n.by[percent] = n.by[percent].Plus(score)
+		}
+		if s == agrees || s == inOrder {
+			n.stand = n.stand.Plus(run.Score)
 		}
 	}
-	return n, score
+	return n
 }
 
-// Counts is a sentence about all experiments.
-func (r *Results) Counts(all []papers.Experiment) string {
-	n, score := r.count(all)
-	var parts []string
-	for s, of := range n {
+// standings lists how many experiments are of each standing.
+func (n totals) standings(words [standings]string) (parts []string) {
+	for s, of := range n.of {
 		if of > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", of, words[s]))
 		}
 	}
-	return fmt.Sprintf("Of %d experiments %s. Of the judged ones %s are within tolerance.", len(all), listed(parts), score)
+	return parts
 }
 
-// Brief is what the README has room for.
+// byTolerance lists scores: "35 of 40 (10 %)".
+func byTolerance(by map[float64]papers.Score) string {
+	var parts []string
+	for _, percent := range slices.Sorted(maps.Keys(by)) {
+		parts = append(parts, fmt.Sprintf("%d of %d (%g %%)", by[percent].Within, by[percent].Of, percent))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// Counts is a sentence about all experiments.
+func (r *Results) Counts(all []papers.Experiment) string {
+	n := r.totals(all)
+	return fmt.Sprintf("Of %d experiments %s. Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
+		len(all), listed(n.standings(words)), n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
+}
+
+// Brief is what the README has room for. It names every standing.
 func (r *Results) Brief(all []papers.Experiment) string {
-	n, score := r.count(all)
-	return fmt.Sprintf("%d experiments: %d agree, %d in order, %d of %d published figures within tolerance, %d unjudged",
-		len(all), n[agrees], n[inOrder], score.Within, score.Of, n[notJudged])
+	n := r.totals(all)
+	return fmt.Sprintf("%d experiments: %s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
+		len(all), strings.Join(n.standings(shortWords), ", "), n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
 }
 
 func listed(parts []string) string {
@@ -106,7 +153,7 @@ func listed(parts []string) string {
 // Table has a line for each experiment, and the counts.
 func (r *Results) Table(all []papers.Experiment) string {
 	var b strings.Builder
-	b.WriteString("\n| experiment | verdict | published values within tolerance | mutants caught | run | by the rules before |\n|---|---|---|---|---|---|\n")
+	b.WriteString("\n| experiment | verdict | published values within tolerance (which) | mutants caught | run | by the rules before |\n|---|---|---|---|---|---|\n")
 	for _, e := range all {
 		run := r.Runs[e.Name]
 		if run == nil {
@@ -114,7 +161,7 @@ func (r *Results) Table(all []papers.Experiment) string {
 				e.Name, r.caught(e), e.Name, planned, minutes(planned*perSeed[e.Name]), before[e.Name])
 			continue
 		}
-		fmt.Fprintf(&b, "| %s | %s | %d of %d | %s | %s | %s |\n", e.Name, r.verdict(e), run.Score.Within, run.Score.Of, r.caught(e), run.where(), before[e.Name])
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Name, r.verdict(e), byTolerance(papers.ByTolerance(run.Rows)), r.caught(e), run.where(), before[e.Name])
 	}
 	fmt.Fprintf(&b, "\n%s\n", r.Counts(all))
 	for _, machine := range r.machines(all) {
@@ -126,15 +173,32 @@ func (r *Results) Table(all []papers.Experiment) string {
 // verdict is an experiment's, which says so where it is no evidence.
 func (r *Results) verdict(e papers.Experiment) string {
 	s := string(r.Runs[e.Name].Verdict)
-	if passing := r.Passing(e.Name); len(passing) > 0 {
-		s += ", but is no evidence: it passes as well where " + strings.Join(passing, "; and where ")
+	switch r.standing(e) {
+	case notTried:
+		s += ", but mutants not tried: it is no evidence without full trials with these seeds"
+	case noEvidence:
+		var passing, untold []string
+		for _, t := range r.certifying(e) {
+			if t.Passes {
+				passing = append(passing, t.Mutant)
+			} else if !t.Caught {
+				untold = append(untold, t.Mutant)
+			}
+		}
+		s += ", but is no evidence"
+		if len(passing) > 0 {
+			s += ": it passes as well where " + strings.Join(passing, "; and where ")
+		}
+		if len(untold) > 0 {
+			s += ": no row about it tells where " + strings.Join(untold, "; and where ")
+		}
 	}
 	return s
 }
 
 // caught is how many of those mutants are caught of which the experiment tells anything.
 func (r *Results) caught(e papers.Experiment) string {
-	trials, caught, told, form := r.Tried(e.Name), 0, 0, ""
+	trials, caught, told, quick, modified := r.Tried(e.Name), 0, 0, false, false
 	for _, t := range trials {
 		if t.Caught {
 			caught++
@@ -142,9 +206,14 @@ func (r *Results) caught(e papers.Experiment) string {
 		if t.Caught || t.Passes {
 			told++
 		}
-		if t.Quick {
-			form = " (quick)"
-		}
+		quick, modified = quick || t.Quick, modified || t.Modified
+	}
+	form := ""
+	if quick {
+		form += " (quick)"
+	}
+	if modified {
+		form += " " + withChanges
 	}
 	switch {
 	case len(trials) == 0:
@@ -155,6 +224,9 @@ func (r *Results) caught(e papers.Experiment) string {
 	return fmt.Sprintf("%d of %d%s", caught, told, form)
 }
 
+// withChanges tells that what ran was not the commit's.
+const withChanges = "with changes"
+
 // where says which commit ran with which seeds, and for how long.
 func (r *Run) where() string {
 	seeds := fmt.Sprintf("seed %d", r.Seed)
@@ -163,7 +235,7 @@ func (r *Run) where() string {
 	}
 	commit := fmt.Sprintf("%.12s", r.Commit)
 	if r.Modified {
-		commit += " with changes"
+		commit += " " + withChanges
 	}
 	return fmt.Sprintf("%s, %s, %.0f CPU-s", commit, seeds, r.CPUS)
 }

@@ -30,32 +30,48 @@ var files embed.FS
 // Stored are the results that this build knows.
 func Stored() (*Results, error) { return Read(files) }
 
-// Run is what an experiment gave.
-type Run struct {
-	Experiment string         `json:"experiment"`
-	Commit     string         `json:"commit"`
-	Modified   bool           `json:"modified,omitempty"` // by changes that are not in Commit
-	Machine    string         `json:"machine"`
-	Seed       uint64         `json:"seed"`
-	Seeds      int            `json:"seeds"`
-	WallS      float64        `json:"wall_s"`
-	CPUS       float64        `json:"cpu_s"`
-	Verdict    papers.Verdict `json:"verdict"`
-	Score      papers.Score   `json:"score"`
-	Because    string         `json:"because,omitempty"`
-	Rows       []papers.Row   `json:"rows"` // those that the verdict depends on
+// Head says where a result is from.
+type Head struct {
+	Commit   string `json:"commit"`
+	Modified bool   `json:"modified,omitempty"` // by changes that are not in Commit
+	Machine  string `json:"machine"`
 }
 
-// Of is what is kept of a report. That of a quick run is an error.
-func Of(r *papers.Report, commit, machine string, modified bool) (*Run, error) {
+// check finds what makes a result unfit to be kept. In the quick form few seeds will do.
+func (h Head) check(experiment string, quick bool, seeds int) error {
+	switch {
+	case h.Commit == "":
+		return errors.New("nobody knows the commit: the directory of results must be in a git repository")
+	case !quick && seeds < papers.EnoughSeeds:
+		return fmt.Errorf("%s: --seeds=%d decides nothing that is worth keeping: must be %d or more", experiment, seeds, papers.EnoughSeeds)
+	}
+	return nil
+}
+
+// Run is what an experiment gave.
+type Run struct {
+	Experiment string `json:"experiment"`
+	Head
+	Seed    uint64         `json:"seed"`
+	Seeds   int            `json:"seeds"`
+	WallS   float64        `json:"wall_s"`
+	CPUS    float64        `json:"cpu_s"`
+	Verdict papers.Verdict `json:"verdict"`
+	Score   papers.Score   `json:"score"`
+	Because string         `json:"because,omitempty"`
+	Rows    []papers.Row   `json:"rows"` // those that the verdict depends on
+}
+
+// Of is what is kept of a report. That of a quick run, or of too few seeds, is an error.
+func Of(r *papers.Report, h Head) (*Run, error) {
 	if r.Quick {
 		return nil, fmt.Errorf("%s: a quick run says nothing that is worth keeping: run it without --quick", r.Experiment)
 	}
-	if commit == "" {
-		return nil, errors.New("nobody knows the commit: the directory of results must be in a git repository")
+	if err := h.check(r.Experiment, false, max(r.Seeds, 1)); err != nil {
+		return nil, err
 	}
 	run := &Run{
-		Experiment: r.Experiment, Commit: commit, Modified: modified, Machine: machine,
+		Experiment: r.Experiment, Head: h,
 		Seed: r.Seed, Seeds: max(r.Seeds, 1), WallS: short(r.WallS), CPUS: short(r.CPUS),
 		Verdict: r.Verdict, Score: r.Score, Because: r.Because,
 	}
@@ -125,13 +141,10 @@ func lines[T any](list []T) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// MutantsFile is the file of mutants.
-const MutantsFile = "mutants.json"
-
 // Results are all that is stored.
 type Results struct {
 	Runs    map[string]*Run // by experiment
-	Mutants []papers.Trial
+	Mutants []Trial
 }
 
 // Read reads a directory of results. One that has none is empty.
@@ -158,47 +171,4 @@ func Read(dir fs.FS) (*Results, error) {
 		}
 	}
 	return all, nil
-}
-
-// Merge replaces trials of the same experiments in the same form, and keeps the rest.
-func Merge(old, news []papers.Trial) []papers.Trial {
-	all := slices.Clone(news)
-	for _, t := range old {
-		if !slices.ContainsFunc(news, func(n papers.Trial) bool { return n.Experiment == t.Experiment && n.Quick == t.Quick }) {
-			all = append(all, t)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b papers.Trial) int { return strings.Compare(a.Experiment, b.Experiment) })
-	return all
-}
-
-// MutantsJSON has a line for each trial.
-func MutantsJSON(all []papers.Trial) ([]byte, error) {
-	b, err := lines(all)
-	return append(b, '\n'), err
-}
-
-// Tried are an experiment's trials: the full ones if there are any, else the quick ones.
-func (r *Results) Tried(experiment string) (trials []papers.Trial) {
-	for _, quick := range []bool{false, true} {
-		for _, t := range r.Mutants {
-			if t.Experiment == experiment && t.Quick == quick {
-				trials = append(trials, t)
-			}
-		}
-		if len(trials) > 0 {
-			break
-		}
-	}
-	return trials
-}
-
-// Passing are the mutants of an experiment that are known to pass.
-func (r *Results) Passing(experiment string) (names []string) {
-	for _, t := range r.Tried(experiment) {
-		if t.Passes {
-			names = append(names, t.Mutant)
-		}
-	}
-	return names
 }

@@ -19,7 +19,7 @@ func greedy() papers.Experiment {
 			chosen("mapping", "one to one", "as in §3.5.2; one large flow per host is what the scheduler is for"),
 			chosen("who finds no path", "counts nothing; and beside it: takes a path by hash", "the thesis does not say what efficiency is"),
 		},
-		Mutants: []papers.Mutant{{Name: "the scheduler reserves nothing", Replace: map[string]string{"first fit": ""}}},
+		Mutants: []papers.Mutant{{Name: "the scheduler reserves nothing", About: []string{"greedy"}, Replace: map[string]string{"first fit": ""}}},
 		Run:     runGreedy,
 	}
 }

@@ -47,8 +47,8 @@ func large() papers.Experiment {
 			chosen("large flows", "all", "all are: 10 % of a link is 12.5 MB/s"),
 		},
 		Mutants: []papers.Mutant{
-			{Name: "simulated annealing hashes", Replace: map[string]string{"SA": ""}},
-			{Name: "global first fit hashes", Replace: map[string]string{"GFF": ""}},
+			{Name: "simulated annealing hashes", About: []string{"SA"}, Replace: map[string]string{"SA": ""}},
+			{Name: "global first fit hashes", About: []string{"GFF"}, Replace: map[string]string{"GFF": ""}},
 		},
 		Run: runLarge,
 	}

@@ -63,8 +63,8 @@ func table31() papers.Experiment {
 			chosen("classifier", "starts where fewest flows are, ties drawn at random", "the thesis does not say which of equals"),
 		},
 		Mutants: []papers.Mutant{
-			{Name: "the scheduler moves no flow", Replace: map[string]string{"flow scheduler": ""}},
-			{Name: "the classifier moves no flow", Replace: map[string]string{"flow classifier": ""}},
+			{Name: "the scheduler moves no flow", About: []string{"scheduler"}, Replace: map[string]string{"flow scheduler": ""}},
+			{Name: "the classifier moves no flow", About: []string{"classifier"}, Replace: map[string]string{"flow classifier": ""}},
 		},
 		Run: runTable31,
 	}

@@ -58,8 +58,8 @@ func table43() papers.Experiment {
 			chosen("mappings", "200 of each pattern, which the schemes share", "not stated; means of few vary"),
 		},
 		Mutants: []papers.Mutant{
-			{Name: "simulated annealing hashes", Replace: map[string]string{"SA": ""}},
-			{Name: "global first fit hashes", Replace: map[string]string{"GFF": ""}},
+			{Name: "simulated annealing hashes", About: []string{"SA"}, Replace: map[string]string{"SA": ""}},
+			{Name: "global first fit hashes", About: []string{"GFF"}, Replace: map[string]string{"GFF": ""}},
 		},
 		Run: runTable43,
 	}

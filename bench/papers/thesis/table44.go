@@ -48,7 +48,7 @@ func table44() papers.Experiment {
 			chosen("first state", "the hosts of a rack have cores of different groups", "the thesis says only: one to one; where they have the same group, 1,000 iterations among 8,192 hosts come to 12 % in a round, not 61 %"),
 			chosen("iterations", "up to 500,000", "the thesis' column goes to 2,000,000, and is flat from 100,000 on"),
 		},
-		Mutants: []papers.Mutant{{Name: "simulated annealing hashes", Replace: map[string]string{"SA": ""}}},
+		Mutants: []papers.Mutant{{Name: "simulated annealing hashes", About: []string{"iterations"}, Replace: map[string]string{"SA": ""}}},
 		Run:     runTable44,
 	}
 }

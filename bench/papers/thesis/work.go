@@ -33,7 +33,7 @@ func table45() papers.Experiment {
 			chosen("traffic", "each flow to any other host", "not stated"),
 			chosen("measure", "how often a flow is looked at, of the first row of as many hosts", "the thesis has milliseconds of 4 threads of another machine"),
 		},
-		Mutants: []papers.Mutant{{Name: "the estimator looks at each flow once", Replace: map[string]string{"estimator": ""}}},
+		Mutants: []papers.Mutant{{Name: "the estimator looks at each flow once", About: []string{"flows"}, Replace: map[string]string{"estimator": ""}}},
 		Run:     runTable45,
 	}
 }
@@ -120,7 +120,7 @@ func table46() papers.Experiment {
 			chosen("traffic", "each flow to any other host", "not stated"),
 			chosen("measure", "how often a flow is moved, the first placing of all included, of that for 1,000 iterations", "the thesis has milliseconds of another machine"),
 		},
-		Mutants: []papers.Mutant{{Name: "simulated annealing moves each flow once", Replace: map[string]string{"SA": ""}}},
+		Mutants: []papers.Mutant{{Name: "simulated annealing moves each flow once", About: []string{"iteration"}, Replace: map[string]string{"SA": ""}}},
 		Run:     runTable46,
 	}
 }
