@@ -34,7 +34,7 @@ func TestPlan_jobsByHand(t *testing.T) {
 func TestPlay_flowsFollow(t *testing.T) {
 	s := session(t, 100)
 	all, broken, err := play(t.Context(), s, plan{after: []int{-1, 0, 1}, flows: []workload.Flow{
-		{Src: 0, Dst: 2, Bytes: 200_000}, {Src: 0, Dst: 3, Bytes: 1000}, {Src: 1, Dst: 2, Bytes: 1000}}}, time.Minute)
+		{Src: 0, Dst: 2, Bytes: 200_000}, {Src: 0, Dst: 3, Bytes: 1000}, {Src: 1, Dst: 2, Bytes: 1000}}}, time.Minute, nil)
 	if err != nil || broken != nil {
 		t.Fatal(err, broken)
 	}
@@ -47,7 +47,7 @@ func TestPlay_flowsFollow(t *testing.T) {
 		}
 	}
 	all, broken, err = play(t.Context(), s, plan{after: []int{-1, 0}, flows: []workload.Flow{
-		{Src: 0, Dst: 2, Bytes: 1 << 32}, {Src: 0, Dst: 3, Bytes: 1000}}}, 300*time.Millisecond)
+		{Src: 0, Dst: 2, Bytes: 1 << 32}, {Src: 0, Dst: 3, Bytes: 1000}}}, 300*time.Millisecond, nil)
 	if err != nil || broken != nil || all[0].finished || !all[0].begun || all[1] != (outcome{}) {
 		t.Errorf("%+v, %v, %v", all, broken, err)
 	}
