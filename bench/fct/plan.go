@@ -65,7 +65,7 @@ type outcome struct {
 // two hosts in an idle fabric.
 func (p *plan) samples(all []outcome, ideal func(src, dst topology.NodeID, bytes int64) time.Duration) (flows, jobs []sample) {
 	for i, f := range p.flows {
-		flows = append(flows, sample{bytes: f.Bytes, took: all[i].took, ideal: ideal(f.Src, f.Dst, f.Bytes), begun: all[i].begun, finished: all[i].finished})
+		flows = append(flows, sample{bytes: f.Bytes, took: all[i].took, ideal: ideal(f.Src, f.Dst, f.Bytes), begun: all[i].begun, whole: all[i].begun, finished: all[i].finished})
 	}
 	if p.jobs == 0 {
 		return flows, nil
@@ -73,12 +73,12 @@ func (p *plan) samples(all []outcome, ideal func(src, dst topology.NodeID, bytes
 	first, last := make([]time.Duration, p.jobs), make([]time.Duration, p.jobs)
 	jobs = make([]sample, p.jobs)
 	for j, d := range p.jobIdeals(func(h topology.NodeID, bytes int64) time.Duration { return ideal(h, h, bytes) }) {
-		jobs[j].ideal, jobs[j].finished = d, true
+		jobs[j].ideal, jobs[j].finished, jobs[j].whole = d, true, true
 	}
 	for i, f := range p.flows {
 		j, o := &jobs[f.Job], all[i]
 		j.bytes += f.Bytes
-		j.finished = j.finished && o.finished
+		j.finished, j.whole = j.finished && o.finished, j.whole && o.begun
 		if !o.begun {
 			continue
 		}

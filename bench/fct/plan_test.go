@@ -18,11 +18,11 @@ func TestPlan_jobsByHand(t *testing.T) {
 		return outcome{begun: true, began: time.Duration(began), took: time.Duration(took), finished: finished}
 	}
 	flows, jobs := p.samples([]outcome{at(10, 5, true), at(8, 4, true), at(15, 30, true), at(20, 7, false), {}}, func(_, _ topology.NodeID, bytes int64) time.Duration { return time.Duration(bytes) })
-	if flows[2] != (sample{bytes: 50, took: 30, ideal: 50, begun: true, finished: true}) || flows[4].begun || flows[4].finished {
+	if flows[2] != (sample{bytes: 50, took: 30, ideal: 50, begun: true, whole: true, finished: true}) || flows[4].begun || flows[4].finished {
 		t.Errorf("%+v", flows)
 	}
 	// 350 bytes go into host 9: more than out of any host.
-	if jobs[0] != (sample{bytes: 350, took: 45 - 8, ideal: 350, begun: true, finished: true}) {
+	if jobs[0] != (sample{bytes: 350, took: 45 - 8, ideal: 350, begun: true, whole: true, finished: true}) {
 		t.Errorf("%+v", jobs[0])
 	}
 	if jobs[1] != (sample{bytes: 30, took: 7, ideal: 30, begun: true}) {
@@ -34,7 +34,7 @@ func TestPlan_jobsByHand(t *testing.T) {
 func TestPlay_flowsFollow(t *testing.T) {
 	s := session(t, 100)
 	all, broken, err := play(t.Context(), s, plan{after: []int{-1, 0, 1}, flows: []workload.Flow{
-		{Src: 0, Dst: 2, Bytes: 200_000}, {Src: 0, Dst: 3, Bytes: 1000}, {Src: 1, Dst: 2, Bytes: 1000}}}, time.Minute)
+		{Src: 0, Dst: 2, Bytes: 200_000}, {Src: 0, Dst: 3, Bytes: 1000}, {Src: 1, Dst: 2, Bytes: 1000}}}, time.Minute, nil)
 	if err != nil || broken != nil {
 		t.Fatal(err, broken)
 	}
@@ -47,7 +47,7 @@ func TestPlay_flowsFollow(t *testing.T) {
 		}
 	}
 	all, broken, err = play(t.Context(), s, plan{after: []int{-1, 0}, flows: []workload.Flow{
-		{Src: 0, Dst: 2, Bytes: 1 << 32}, {Src: 0, Dst: 3, Bytes: 1000}}}, 300*time.Millisecond)
+		{Src: 0, Dst: 2, Bytes: 1 << 32}, {Src: 0, Dst: 3, Bytes: 1000}}}, 300*time.Millisecond, nil)
 	if err != nil || broken != nil || all[0].finished || !all[0].begun || all[1] != (outcome{}) {
 		t.Errorf("%+v, %v, %v", all, broken, err)
 	}

@@ -32,8 +32,9 @@ type player struct {
 // play begins each flow at its time, or when the one has ended that it follows. It returns when all have finished, or have failed, or at
 // the deadline, which is until after the first could begin. Outcomes are in the order of
 // flows; a flow whose predecessor did not end has not begun. broken says why the first flow failed that did not miss the deadline. It is a
-// shortfall if other bytes arrived than were sent.
-func play(ctx context.Context, s *testbed.Session, flows plan, until time.Duration) (all []outcome, broken, err error) {
+// shortfall if other bytes arrived than were sent. begun, if not nil, is called once, when all
+// flows have begun but those that never will.
+func play(ctx context.Context, s *testbed.Session, flows plan, until time.Duration, begun func()) (all []outcome, broken, err error) {
 	p := &player{hosts: s.Hosts}
 	defer p.stop()
 	if err := p.listen(); err != nil {
@@ -52,6 +53,10 @@ func play(ctx context.Context, s *testbed.Session, flows plan, until time.Durati
 			ended[after] = make(chan struct{})
 		}
 	}
+	if begun == nil {
+		begun = func() {}
+	}
+	beginnings := newBeginnings(len(flows.flows), begun)
 	var sent sync.WaitGroup
 	for i, f := range flows.flows {
 		after := flows.follows(i)
@@ -66,6 +71,7 @@ func play(ctx context.Context, s *testbed.Session, flows plan, until time.Durati
 			if after >= 0 {
 				<-ended[after]
 				if !all[after].finished {
+					beginnings.one()
 					return
 				}
 				if now := time.Now(); now.After(due) {
@@ -73,6 +79,7 @@ func play(ctx context.Context, s *testbed.Session, flows plan, until time.Durati
 				}
 				waitUntil(ctx, due)
 			}
+			beginnings.one()
 			all[i], errs[i] = p.send(ctx, f, due)
 		})
 	}

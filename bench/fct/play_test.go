@@ -35,7 +35,7 @@ func TestPlay_everyFlowFinishes(t *testing.T) {
 		flows = append(flows, workload.Flow{Start: time.Duration(i) * 2 * time.Millisecond,
 			Src: topology.NodeID(i % 4), Dst: topology.NodeID((i + 2) % 4), Bytes: 1 + int64(i)*3000})
 	}
-	all, broken, err := play(t.Context(), s, plan{flows: flows}, time.Minute)
+	all, broken, err := play(t.Context(), s, plan{flows: flows}, time.Minute, nil)
 	if err != nil || broken != nil {
 		t.Fatal(err, broken)
 	}
@@ -56,7 +56,7 @@ func TestPlay_theDeadlineIsToldOf(t *testing.T) {
 		all, broken, err := play(t.Context(), s, plan{flows: []workload.Flow{
 			{Src: 0, Dst: 2, Bytes: 1 << 30}, // takes more than 7 minutes
 			{Start: 100 * time.Millisecond, Src: 1, Dst: 3, Bytes: 1000},
-		}}, until)
+		}}, until, nil)
 		if err != nil || broken != nil {
 			t.Fatal(err, broken)
 		}
@@ -79,7 +79,7 @@ func TestPlay_endsWithItsContext(t *testing.T) {
 	s := session(t, 20)
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(50*time.Millisecond, cancel)
-	if _, _, err := play(ctx, s, plan{flows: []workload.Flow{{Src: 0, Dst: 2, Bytes: 1 << 30}, {Start: time.Hour, Dst: 3, Bytes: 1}}}, 2*time.Hour); !errors.Is(err, context.Canceled) {
+	if _, _, err := play(ctx, s, plan{flows: []workload.Flow{{Src: 0, Dst: 2, Bytes: 1 << 30}, {Start: time.Hour, Dst: 3, Bytes: 1}}}, 2*time.Hour, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
 	}
 }
@@ -114,11 +114,11 @@ func TestPlay_whatArrivesIsChecked(t *testing.T) {
 	honest := s.Hosts[0].Endpoint
 	flow := plan{flows: []workload.Flow{{Src: 0, Dst: 2, Bytes: 77}}}
 	s.Hosts[0].Endpoint = liar{honest, []byte{0, 0, 0, 0, 0, 0, 0, 76}}
-	if _, _, err := play(t.Context(), s, flow, time.Minute); err == nil || !strings.Contains(err.Error(), "sent 77 bytes to host 2, and 76 arrived") {
+	if _, _, err := play(t.Context(), s, flow, time.Minute, nil); err == nil || !strings.Contains(err.Error(), "sent 77 bytes to host 2, and 76 arrived") {
 		t.Errorf("error %v", err)
 	}
 	s.Hosts[0].Endpoint = liar{honest, nil}
-	all, broken, err := play(t.Context(), s, flow, time.Minute)
+	all, broken, err := play(t.Context(), s, flow, time.Minute, nil)
 	if err != nil || broken == nil || !strings.Contains(broken.Error(), "torn") {
 		t.Fatal(broken, err)
 	}

@@ -39,8 +39,9 @@ const (
 	InSimulator = "simulator"
 )
 
-// Result is what the flows of a size class took in a row under a load. Flows and Unfinished
-// are of all seeds together. The other figures are medians over the seeds; 0 if there is no flow.
+// Result is what the flows of a size class took in a row under a load. Flows, Begun and
+// Unfinished are of all seeds together, IdlePercent of the seed that had the least. The other
+// figures are medians over the seeds that have flows of the class; 0 if none has.
 type Result struct {
 	Policy      string  `json:"policy"`
 	Where       Where   `json:"where"`
@@ -50,7 +51,8 @@ type Result struct {
 	Workload    string  `json:"workload"`
 	Load        float64 `json:"load"`       // payload, as a part of what hosts can send out of their racks
 	SizeClass   string  `json:"size_class"` // all, mice, elephants; jobs where the traffic has jobs
-	Flows       int     `json:"flows"`
+	Flows       int     `json:"flows"`      // planned
+	Begun       int     `json:"begun"`      // the others wait for flows that did not end, and have no time
 	Unfinished  int     `json:"unfinished"` // at the deadline; they count as if they ended then
 	MeanMs      float64 `json:"mean_ms"`
 	P50Ms       float64 `json:"p50_ms"`
@@ -62,18 +64,20 @@ type Result struct {
 	SlowdownP99 float64 `json:"slowdown_p99"`
 	// MeanLowMs and MeanHighMs are the least and the most of the seeds' means. The median of
 	// all possible seeds' means lies between them with ConfidencePercent: 100·(1-2^(1-n)) with
-	// n seeds, whatever the distribution is (the sign test's interval).
+	// n seeds that have flows of the class, whatever the distribution is (the sign test's interval).
 	MeanLowMs         float64 `json:"mean_low_ms"`
 	MeanHighMs        float64 `json:"mean_high_ms"`
 	ConfidencePercent float64 `json:"confidence_percent"`
-	IdlePercent       float64 `json:"idle_percent"` // of the machine's processors; -1 if not known
+	// IdlePercent is of the machine's processors, while flows begin, in the busiest round; -1 if
+	// not known.
+	IdlePercent float64 `json:"idle_percent"`
 	// SYNRetransmits and Timeouts are of the kernel's TCP at all hosts, of flows of all sizes:
 	// SYNs and SYN-ACKs that were sent again, each a second or more after the one before, and
 	// timers that ran out. -1 in rows of weft's TCP and in the simulator.
 	SYNRetransmits float64 `json:"syn_retransmits"`
 	Timeouts       float64 `json:"timeouts"`
-	// Void says that the processors were idle so little that this measures them and not the
-	// fabric.
+	// Void says that this does not measure the fabric: in a round the processors were idle so
+	// little that it measures them, or a planned flow did not begin.
 	Void     bool    `json:"void"`
 	Traffic  string  `json:"traffic"`
 	RateMbit float64 `json:"rate_mbit"`
@@ -90,6 +94,7 @@ type sample struct {
 	bytes       int64
 	took, ideal time.Duration
 	begun       bool // false: the flow before it did not end
+	whole       bool // of a flow the same, of a job: all of its flows have begun
 	finished    bool
 }
 
@@ -125,15 +130,22 @@ func slowdowns(samples []sample) (ms, slow []float64) {
 // summarise fills in the figures of r from a run of each seed. Flows that have not begun are
 // unfinished, and have no time.
 func (r *Result) summarise(runs []run) {
-	var mean, p50, p95, p99, p999, most, slow50, slow99, idle []float64
+	var mean, p50, p95, p99, p999, most, slow50, slow99 []float64
+	r.IdlePercent = -1
 	for _, run := range runs {
-		idle = append(idle, run.idle)
+		if run.idle >= 0 && (r.IdlePercent < 0 || run.idle < r.IdlePercent) {
+			r.IdlePercent = run.idle
+		}
 		samples := run.of(r.SizeClass, r.Scale)
 		r.Flows += len(samples)
 		for _, s := range samples {
+			if s.begun {
+				r.Begun++
+			}
 			if !s.finished {
 				r.Unfinished++
 			}
+			r.Void = r.Void || !s.whole
 		}
 		ms, slow := slowdowns(samples)
 		if len(ms) == 0 {
@@ -157,8 +169,7 @@ func (r *Result) summarise(runs []run) {
 		r.ConfidencePercent = Confidence(n)
 	}
 	r.countTCP(runs)
-	r.IdlePercent = stats.Median(idle)
-	r.Void = r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
+	r.Void = r.Void || r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
 }
 
 // Confidence is in percent how surely the median of all possible rounds lies between the least

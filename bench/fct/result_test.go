@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"weft/bench/sim/workload"
-
 	"weft/bench/testbed"
+	"weft/topology"
 )
 
 func TestIdeal_byHand(t *testing.T) {
@@ -63,10 +63,10 @@ func TestInClass_boundsScale(t *testing.T) {
 func TestSummarise_byHand(t *testing.T) {
 	one := run{idle: 40, tcp: tcpCounters{true, 3, 10}}
 	for _, i := range rand.New(rand.NewPCG(1, 1)).Perm(100) {
-		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, begun: true, finished: true})
+		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, begun: true, whole: true, finished: true})
 	}
-	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, finished: false})
-	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, finished: true}}}
+	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, whole: true, finished: false})
+	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, whole: true, finished: true}}}
 	for class, want := range map[string]Result{
 		// means of the two seeds: the median of two
 		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: 147.5, P99Ms: (99 + 200) / 2., P999Ms: 150, MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
@@ -74,7 +74,7 @@ func TestSummarise_byHand(t *testing.T) {
 		// The elephant's time is the longest, but its slowdown is not.
 		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: 148, P99Ms: (100 + 200) / 2., P999Ms: 2600, MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
 	} {
-		want.SizeClass, want.Scale, want.IdlePercent = class, 1, 50
+		want.SizeClass, want.Scale, want.IdlePercent, want.Begun = class, 1, 40, want.Flows
 		want.SYNRetransmits, want.Timeouts = 4, 20
 		got := Result{SizeClass: class, Scale: 1}
 		got.summarise([]run{one, two})
@@ -92,33 +92,58 @@ func TestSummarise_byHand(t *testing.T) {
 	}
 }
 
-// A row is void if the processors were busier than the bound in the median round, and not if
-// nobody knows.
+// A row is void if the processors were busier than the bound in any round, and not if nobody
+// knows.
 func TestSummarise_void(t *testing.T) {
 	for _, c := range []struct {
 		idle []float64
+		want float64
 		void bool
-	}{{[]float64{9, 50, 8}, true}, {[]float64{9, 50, 60}, false}, {[]float64{-1}, false}, {[]float64{10}, false}, {[]float64{0}, true}} {
+	}{{[]float64{50, 9, 60}, 9, true}, {[]float64{60, 50, 10}, 10, false}, {[]float64{-1}, -1, false}, {[]float64{-1, 40, -1}, 40, false}, {[]float64{0}, 0, true}} {
 		var runs []run
 		for _, idle := range c.idle {
 			runs = append(runs, run{idle: idle})
 		}
 		r := Result{SizeClass: "all", Scale: 1}
-		if r.summarise(runs); r.Void != c.void {
-			t.Errorf("idle %v: void %v", c.idle, r.Void)
+		if r.summarise(runs); r.Void != c.void || r.IdlePercent != c.want {
+			t.Errorf("idle %v: %g, void %v", c.idle, r.IdlePercent, r.Void)
 		}
 	}
 }
 
-// A flow that has not begun is unfinished, and no figure contains it.
+// A class is void if one of its flows did not begin: those that begin late are the slowest ones'
+// followers, and no figure contains them. So is a job of which a flow did not begin.
 func TestSummarise_flowsThatDidNotBegin(t *testing.T) {
-	r := Result{SizeClass: "all", Scale: 1}
-	r.summarise([]run{{samples: []sample{{bytes: 1, took: time.Second, ideal: time.Second, begun: true, finished: true}, {bytes: 1, ideal: time.Second}}}})
-	if r.SYNRetransmits != -1 || r.Timeouts != -1 {
-		t.Errorf("nobody counted: %+v", r)
+	p := plan{jobs: 1, after: []int{-1, 0}, flows: []workload.Flow{{Dst: 1, Bytes: 10}, {Dst: 1, Bytes: 20e6}}}
+	var r run
+	all := []outcome{{begun: true, took: time.Second}, {}}
+	r.samples, r.jobs = p.samples(all, func(_, _ topology.NodeID, _ int64) time.Duration { return time.Second })
+	r.idle = 50
+	for class, want := range map[string]Result{
+		"all":       {Flows: 2, Begun: 1, Unfinished: 2, MeanMs: 1000, Void: true},
+		"mice":      {Flows: 1, Begun: 1, Unfinished: 1, MeanMs: 1000},
+		"elephants": {Flows: 1, Unfinished: 1, Void: true},
+		"jobs":      {Flows: 1, Begun: 1, Unfinished: 1, MeanMs: 1000, Void: true},
+	} {
+		got := Result{SizeClass: class, Scale: 1}
+		got.summarise([]run{r})
+		if got.Flows != want.Flows || got.Begun != want.Begun || got.Unfinished != want.Unfinished || got.MeanMs != want.MeanMs || got.Void != want.Void {
+			t.Errorf("%s: %+v", class, got)
+		}
 	}
-	if r.Flows != 2 || r.Unfinished != 1 || r.MeanMs != 1000 || r.P50Ms != 1000 || r.SlowdownP50 != 1 {
-		t.Errorf("%+v", r)
+}
+
+// A class is as sure as the rounds are many in which it has flows.
+func TestSummarise_confidenceOfTheClass(t *testing.T) {
+	mouse := sample{bytes: 1, took: time.Second, ideal: time.Second, begun: true, whole: true, finished: true}
+	elephant := mouse
+	elephant.bytes = 20e6
+	runs := []run{{samples: []sample{mouse}}, {samples: []sample{mouse, elephant}}, {samples: []sample{mouse, elephant}}}
+	for class, want := range map[string]float64{"mice": 75, "elephants": 50} {
+		r := Result{SizeClass: class, Scale: 1}
+		if r.summarise(runs); r.ConfidencePercent != want {
+			t.Errorf("%s: %g %%", class, r.ConfidencePercent)
+		}
 	}
 }
 
@@ -126,7 +151,7 @@ func TestSummarise_flowsThatDidNotBegin(t *testing.T) {
 func TestSummarise_isTheMedianSeed(t *testing.T) {
 	var runs []run
 	for _, ms := range []time.Duration{30, 10, 20} {
-		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, begun: true, finished: true}}})
+		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, begun: true, whole: true, finished: true}}})
 	}
 	r := Result{SizeClass: "all", Scale: 1}
 	if r.summarise(runs); r.MeanMs != 20 || r.P99Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {

@@ -133,7 +133,7 @@ func (b *bench) measureBase(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	last := topology.NodeID(len(s.Hosts) - 1)
 	for range baseFlows {
-		all, broken, err := play(ctx, s, plan{flows: []workload.Flow{{Dst: last, Bytes: 1}}}, b.Drain)
+		all, broken, err := play(ctx, s, plan{flows: []workload.Flow{{Dst: last, Bytes: 1}}}, b.Drain, nil)
 		if err := errors.Join(err, broken); err != nil {
 			return fmt.Errorf("in the idle fabric: %w", err)
 		}
@@ -191,8 +191,8 @@ func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp 
 	if err != nil {
 		return r, err
 	}
-	before := testbed.ReadCPU()
-	all, broken, err := play(ctx, s, flows, b.Duration+b.Drain)
+	idle := newIdleness()
+	all, broken, err := play(ctx, s, flows, b.Duration+b.Drain, idle.begun)
 	if mptcp && errors.As(err, new(shortfall)) {
 		broken, err = err, nil
 	}
@@ -202,7 +202,7 @@ func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp 
 	if r.tcp, err = tcpSince(s, counted); err != nil {
 		return r, err
 	}
-	r.idle, r.broken = testbed.IdlePercent(before, testbed.ReadCPU()), broken
+	r.idle, r.broken = idle.percent(), broken
 	r.samples, r.jobs = flows.samples(all, func(src, dst topology.NodeID, bytes int64) time.Duration {
 		return ideal(bytes, hostsMbit(b.real, src, dst, b.RateMbit), b.base)
 	})

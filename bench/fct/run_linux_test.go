@@ -35,7 +35,7 @@ func TestIdeal_isTheLeastInALab(t *testing.T) {
 	for _, bytes := range []int64{5_000, 40_000} {
 		least := time.Hour
 		for range 5 {
-			all, broken, err := play(t.Context(), s, plan{flows: []workload.Flow{{Dst: 1, Bytes: bytes}}}, time.Minute)
+			all, broken, err := play(t.Context(), s, plan{flows: []workload.Flow{{Dst: 1, Bytes: bytes}}}, time.Minute, nil)
 			if err != nil || broken != nil || !all[0].finished {
 				t.Fatal(all, broken, err)
 			}

@@ -19,7 +19,7 @@ func fctRows(results []fct.Result) (rows [][]string) {
 		if r.Flows == 0 {
 			continue
 		}
-		row := []string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprint(r.Flows), fmt.Sprint(r.Unfinished),
+		row := []string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load), r.SizeClass, begunCell(r), fmt.Sprint(r.Unfinished),
 			fmt.Sprintf("%.1f", r.MeanMs), fmt.Sprintf("%.0f to %.0f", r.MeanLowMs, r.MeanHighMs)}
 		for _, ms := range []float64{r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
 			row = append(row, fmt.Sprintf("%.1f", ms))
@@ -37,9 +37,19 @@ func countCell(n float64) string {
 	return fmt.Sprintf("%g", n)
 }
 
+// begunCell is how many of the planned flows have begun.
+func begunCell(r fct.Result) string {
+	if r.Begun == r.Flows {
+		return fmt.Sprint(r.Flows)
+	}
+	return fmt.Sprintf("%d of %d", r.Begun, r.Flows)
+}
+
 // idleCell says where the row is from if its processors do not matter, and if it is void.
 func idleCell(r fct.Result) string {
 	switch {
+	case r.Measured == fct.InSimulator && r.Void:
+		return "simulated VOID"
 	case r.Measured == fct.InSimulator:
 		return "simulated"
 	case r.Void:
