@@ -191,7 +191,7 @@ func began(n *atomic.Int32) []papers.Experiment {
 func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 	plain := t.TempDir()
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(plain))
-	torn := t.TempDir()
+	kept, torn := repository(t), repository(t)
 	if err := os.WriteFile(filepath.Join(torn, results.MutantsFile), []byte("[{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -203,16 +203,18 @@ func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 		want    string // "": it runs
 	}{
 		{dir: plain, want: "must be in a git repository"},
-		{dir: plain, quick: true, want: "--store with --quick"},
+		{dir: plain, mutants: true, want: "must be in a git repository"},
+		{dir: kept, quick: true, want: "--store with --quick"},
 		{dir: gone, want: "must be a directory of results"},
 		{dir: gone, mutants: true, want: "must be a directory of results"},
 		{dir: torn, mutants: true, want: results.MutantsFile},
-		{dir: plain, mutants: true},
+		{dir: kept, mutants: true},
+		{dir: kept},
 		{dir: ""},
 	} {
 		var n atomic.Int32
 		o := simJobs(3, 1)
-		o.store, o.Quick = c.dir, c.quick
+		o.store, o.Quick, o.Seeds = c.dir, c.quick, papers.EnoughSeeds
 		var err error
 		if c.mutants {
 			err = o.mutants(t.Context(), io.Discard, began(&n), nil)
@@ -228,16 +230,23 @@ func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 	}
 }
 
-// A directory in a repository gets the results.
-func TestSimRun_stores(t *testing.T) {
+// repository is a directory in a git repository.
+func repository(t *testing.T) string {
+	t.Helper()
 	dir := t.TempDir()
 	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"}} {
 		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
 			t.Skipf("git: %v: %s", err, out)
 		}
 	}
+	return dir
+}
+
+// A directory in a repository gets the results.
+func TestSimRun_stores(t *testing.T) {
+	dir := repository(t)
 	o := simJobs(3, 1)
-	o.store = dir
+	o.store, o.Seeds = dir, papers.EnoughSeeds
 	if _, _, err := sim(t, o, "drb-f1"); err != nil {
 		t.Fatal(err)
 	}
