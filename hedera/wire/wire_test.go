@@ -101,7 +101,7 @@ func (c *talk) hear(m said) error {
 	}
 	for i, d := range c.desks {
 		if serverAt[i] == m.to {
-			_, flows, err := d.Receive(m.b, hostAt, c.now, c.from(serverAt[i]))
+			_, flows, err := d.Receive(m.b, m.by, c.now, c.from(serverAt[i]))
 			c.got = append(c.got, flows...)
 			return err
 		}
@@ -235,6 +235,89 @@ func TestTalk_replaysAreRefused(t *testing.T) {
 		c.desks[0].Place(hostAddr, somePlaces, c.now, c.from(serverAt[0]))
 		if c.deliver(); len(c.got) != 1 || len(c.told) != 2 {
 			t.Errorf("%s has begun anew: then %d flows, %d placements come, want 1 and 2", name, len(c.got), len(c.told))
+		}
+	}
+}
+
+// A key does not make its holder another node: what comes from elsewhere than the node's address
+// begins no session, reports nothing, and moves nothing.
+func TestDesk_aNodeIsItsAddress(t *testing.T) {
+	c := newTalk(t, secret, secret)
+	c.desks[0].Lead(true, serverAt[0], 1)
+	elsewhere := netip.MustParseAddrPort("10.3.1.3:40000")
+	for range 2 {
+		c.now += HelloEvery
+		c.node.Poll(c.now, c.from(elsewhere))
+		for _, m := range c.deliver() {
+			if m.to == elsewhere {
+				c.node.Receive(m.b, m.by, c.now)
+			}
+		}
+	}
+	if c.node.Report(Report{[]Flow{flowOf(1, false)}}, c.now, c.from(elsewhere)) {
+		t.Error("a node that is another one has a session")
+	}
+	c.poll()
+	c.poll()
+	c.node.Report(Report{[]Flow{flowOf(1, false)}}, c.now, c.from(elsewhere))
+	if c.deliver(); len(c.got) > 0 {
+		t.Errorf("%d flows are taken from elsewhere", len(c.got))
+	}
+	c.desks[0].Place(hostAddr, somePlaces, c.now, c.from(serverAt[0]))
+	for _, m := range c.deliver() {
+		if m.to != hostAt {
+			t.Errorf("placements go to %v", m.to)
+		}
+	}
+	if n := c.desks[0].Stats().Rejected[RejectSource]; n != 2+1 {
+		t.Errorf("%d messages are refused for their source, want the hellos and the report", n)
+	}
+	// Another port of the node's is no other node.
+	c.node.Report(Report{[]Flow{flowOf(1, false)}}, c.now, c.from(netip.AddrPortFrom(hostAddr, 9)))
+	if c.deliver(); len(c.got) != 1 {
+		t.Errorf("%d flows from another port", len(c.got))
+	}
+}
+
+// Hellos of earlier sessions are said again before each message, while a node begins and while it
+// works: it is heard all the same.
+func TestDesk_oldHellosSilenceNobody(t *testing.T) {
+	c := newTalk(t, secret, secret)
+	c.desks[0].Lead(true, serverAt[0], 1)
+	var old []said
+	for range 20 {
+		for _, m := range c.poll() {
+			if m.by == hostAt {
+				old = append(old, m)
+			}
+		}
+		c.newNode(secret)
+	}
+	deliver := func() {
+		for len(c.said) > 0 {
+			m, rest := c.said[0], c.said[1:]
+			for _, o := range old {
+				c.said = nil
+				c.hear(o)
+				for _, answer := range c.said {
+					c.hear(answer)
+				}
+			}
+			c.said = rest
+			c.hear(m)
+		}
+	}
+	for turn := range 5 {
+		c.now += HelloEvery
+		c.node.Poll(c.now, c.from(hostAt))
+		deliver()
+		if turn == 0 {
+			continue // the first hello; the second one proves
+		}
+		before := len(c.got)
+		c.report(flowOf(turn, false))
+		if deliver(); len(c.got) != before+1 {
+			t.Errorf("turn %d: the node's report is not heard", turn)
 		}
 	}
 }
