@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/topology"
 )
 
 // Refusal says why a reported flow, or a placement, was not taken. Counters go by it.
@@ -30,7 +31,7 @@ var refusalTexts = [NumRefusals]string{
 	"the flow does not begin at the node that reports it",
 	"its ends are not two hosts of the fabric",
 	"its hosts share an edge switch, so there is no path to choose",
-	"its rate is above that of the host's link",
+	"its rate, with those of the host's other flows, is above that of the host's link",
 	"it is smaller than the threshold of large flows",
 	"the table is full of larger flows",
 	"a link of the path is down, or the pair has no such path",
@@ -59,7 +60,8 @@ const (
 	DefaultMaxFlows = 1 << 16
 	// DefaultThreshold is which part of a host's link a large flow has (thesis §4.1.1).
 	DefaultThreshold = 0.1
-	// beyond is what a reported rate may be above the link's, as counters are read late.
+	// beyond is what the reported rates of a host's flows may be above its link's, as counters are
+	// read late.
 	beyond = 1.25
 )
 
@@ -112,7 +114,7 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 	case c.Forget <= 0:
 		return nil, fmt.Errorf("hedera: LoopConfig.Forget is %v: more than 0", c.Forget)
 	}
-	l := &Loop{c: c, table: newTable(c.MaxFlows)}
+	l := &Loop{c: c, table: newTable(c.MaxFlows, c.Fabric.Hosts())}
 	var err error
 	l.rule, err = NewRule(c.Rule, c.Fabric, c.Annealing)
 	return l, err
@@ -149,7 +151,11 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 	case float64(rate) < link*l.c.Threshold:
 		return RefusedSmall
 	}
-	if e := l.table.get(tuple); e != nil {
+	e := l.table.get(tuple)
+	if !l.carries(src, e, rate, now) {
+		return RefusedRate
+	}
+	if e != nil {
 		e.node, e.last = node, now
 		l.table.resize(e, rate)
 		return nil
@@ -157,15 +163,38 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 	if _, some := f.Via(src, dst, 0, tuple.Dst.Is6()); !some {
 		return RefusedLocal
 	}
-	if l.table.full(rate) {
-		return RefusedFull
-	}
-	if e := l.table.smallest(); e != nil {
+	if e := l.table.victim(src); e != nil {
+		if e.rate >= rate {
+			return RefusedFull
+		}
 		l.refused[RefusedFull]++
 		l.end(e)
 	}
 	l.table.add(&entry{Flow: Flow{Pair: Pair{src, dst}}, tuple: tuple, node: node, rate: rate, last: now})
 	return nil
+}
+
+// carries reports whether a host's link carries a rate, in place of the one that the flow e had
+// if it is known, with its other flows. Those that are not reported any more it forgets at once.
+func (l *Loop) carries(host topology.NodeID, e *entry, rate uint64, now time.Duration) bool {
+	most := uint64(l.c.Fabric.HostLink(host) * 1e6 * beyond)
+	fits := func() bool {
+		others := l.table.hosts[host].rate
+		if e != nil {
+			others -= e.rate
+		}
+		return others+rate <= most
+	}
+	if fits() {
+		return true
+	}
+	list := l.table.hosts[host].list
+	for i := len(list) - 1; i >= 0; i-- { // removing one moves the last into its place
+		if x := list[i]; x != e && now-x.last > l.c.Forget/2 {
+			l.end(x)
+		}
+	}
+	return fits()
 }
 
 // Adopt takes a placement of the scheduler that led before. Unless its node reports the
@@ -179,12 +208,17 @@ func (l *Loop) Adopt(a Assignment, now time.Duration) error {
 	switch {
 	case !ok || !ok2 || src == dst:
 		return RefusedEnds
+	case !f.Owns(a.Node, src):
+		return RefusedNode
 	case !f.Live(src, dst, a.Path):
 		return RefusedDead
 	case l.table.get(a.Tuple) != nil:
 		return nil
-	case l.table.smallest() != nil:
+	case l.table.victim(src) != nil:
 		return RefusedFull
+	}
+	if via, ok := f.Via(src, dst, a.Path, a.Tuple.Dst.Is6()); !ok || via != a.Via {
+		return RefusedDead // it is no path of this fabric
 	}
 	e := &entry{Flow: Flow{Pair: Pair{src, dst}, Path: a.Path}, tuple: a.Tuple, node: a.Node, last: now,
 		told: true, path: a.Path, via: a.Via}
