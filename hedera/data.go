@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"slices"
+	"sync"
 
 	"weft/topology"
 	"weft/topology/graph"
@@ -19,8 +20,10 @@ type Data struct {
 	capacity []float64
 	layout   Layout
 	most     int // paths of any pair
-	routes   map[pathKey][]Use
-	pairs    map[Pair]graph.Paths // by edge switches
+
+	mu     sync.Mutex // a round is computed while reports come in
+	routes map[pathKey][]Use
+	pairs  map[Pair]graph.Paths // by edge switches
 }
 
 type pathKey struct {
@@ -88,6 +91,8 @@ func (d *Data) paths(src, dst topology.NodeID) graph.Paths {
 		return d.g.Between(a, b)
 	}
 	key := Pair{topology.NodeID(a[0]), topology.NodeID(b[0])}
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	p, ok := d.pairs[key]
 	if !ok {
 		if len(d.pairs) >= maxKept {
@@ -125,13 +130,17 @@ func (d *Data) Paths(src, dst topology.NodeID) int { return max(1, len(d.paths(s
 // AppendRoute is Network's.
 func (d *Data) AppendRoute(list []Use, src, dst topology.NodeID, path int) []Use {
 	key := pathKey{Pair{src, dst}, int32(path)}
+	d.mu.Lock()
 	route, ok := d.routes[key]
+	d.mu.Unlock()
 	if !ok {
+		route = d.route(src, dst, path)
+		d.mu.Lock()
 		if len(d.routes) >= maxKept {
 			clear(d.routes)
 		}
-		route = d.route(src, dst, path)
 		d.routes[key] = route
+		d.mu.Unlock()
 	}
 	return append(list, route...)
 }

@@ -89,7 +89,8 @@ type Loop struct {
 	rule    Rule
 	table   *table
 	list    []*entry
-	flows   []*Flow
+	work    Work
+	busy    bool         // the rule computes: only Finish may tell it what has ended
 	ended   []Assignment // since the last Round
 	refused Refusals
 }
@@ -169,7 +170,7 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 }
 
 // Adopt takes a placement of the scheduler that led before. Unless its node reports the
-// flow in time it has ended.
+// flow in time it has ended. It is not for between Begin and Finish.
 //
 // Errors: Refusal.
 func (l *Loop) Adopt(a Assignment, now time.Duration) error {
@@ -193,9 +194,11 @@ func (l *Loop) Adopt(a Assignment, now time.Duration) error {
 	return nil
 }
 
-// end forgets a flow.
+// end forgets a flow. If the rule computes, Finish tells it.
 func (l *Loop) end(e *entry) {
-	l.rule.End(&e.Flow)
+	if !l.busy {
+		l.rule.End(&e.Flow)
+	}
 	l.withdraw(e)
 	l.table.remove(e)
 }
@@ -208,58 +211,9 @@ func (l *Loop) withdraw(e *entry) {
 	}
 }
 
-// Result is what a Round has found. The slices are valid until the next Round.
-type Result struct {
-	Placed  []Assignment // all
-	Changed []Assignment // those of Placed that are new, or have another path than before
-	Ended   []Assignment // placements that count no more
-	Flows   int          // that are known
-	Dead    int          // flows whose rule's path is dead
-}
-
-// Round places all flows.
-func (l *Loop) Round(now time.Duration) Result {
-	f := l.c.Fabric
-	l.list = l.table.all(l.list[:0])
-	l.flows = l.flows[:0]
-	kept := l.list[:0]
-	for _, e := range l.list {
-		if now-e.last > l.c.Forget {
-			l.end(e)
-			continue
-		}
-		kept = append(kept, e)
-		l.flows = append(l.flows, &e.Flow)
-	}
-	l.list = kept
-	l.rule.Round(l.flows)
-	r := Result{Flows: len(l.list)}
-	for _, e := range l.list {
-		if !e.Placed {
-			l.withdraw(e)
-			continue
-		}
-		via, ok := f.Via(e.Src, e.Dst, e.Path, e.tuple.Dst.Is6())
-		if !ok || !f.Live(e.Src, e.Dst, e.Path) {
-			l.refused[RefusedDead]++
-			r.Dead++
-			l.rule.End(&e.Flow)
-			l.withdraw(e)
-			continue
-		}
-		a := Assignment{e.node, e.tuple, e.Path, via}
-		if !e.told || e.path != e.Path || e.via != via {
-			r.Changed = append(r.Changed, a)
-		}
-		e.told, e.path, e.via = true, e.Path, via
-		r.Placed = append(r.Placed, a)
-	}
-	r.Ended, l.ended = l.ended, nil
-	return r
-}
-
 // SetFabric goes on with other links down, or rates. Placements whose path is dead now
-// count no more; others stay. It must be the same fabric.
+// count no more; others stay. It must be the same fabric. What a Work is about to find counts
+// no more.
 func (l *Loop) SetFabric(f Fabric) error {
 	if f.Fingerprint() != l.c.Fabric.Fingerprint() {
 		return errors.New("hedera: another fabric: begin anew")
@@ -268,7 +222,7 @@ func (l *Loop) SetFabric(f Fabric) error {
 	if err != nil {
 		return err
 	}
-	l.rule, l.c.Fabric = rule, f
+	l.rule, l.c.Fabric, l.busy = rule, f, false
 	l.list = l.table.all(l.list[:0])
 	for _, e := range l.list {
 		placed := e.Placed

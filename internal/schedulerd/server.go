@@ -138,12 +138,18 @@ func (s *server) follow(leader string, epoch uint64) {
 	s.desk.Lead(false, addr, epoch)
 }
 
-// round places all flows. The result is the caller's.
+// round places all flows. The result is the caller's. Messages are received while it is
+// computed.
 func (s *server) round() (placed, changed, ended []hedera.Assignment) {
+	begun := time.Now()
+	s.mu.Lock()
+	loop := s.loop
+	work := loop.Begin(s.now())
+	s.mu.Unlock()
+	work.Compute()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begun := time.Now()
-	r := s.loop.Round(s.now())
+	r := loop.Finish(work)
 	s.stats.rounds++
 	s.stats.roundMS = float64(time.Since(begun)) / 1e6
 	s.stats.placed, s.stats.flows = len(r.Placed), r.Flows
