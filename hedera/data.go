@@ -5,7 +5,6 @@ import (
 	"hash/fnv"
 	"net/netip"
 	"slices"
-	"sync"
 
 	"weft/topology"
 	"weft/topology/graph"
@@ -91,8 +90,6 @@ func (d *Data) paths(src, dst topology.NodeID) graph.Paths {
 		return d.g.Between(a, b)
 	}
 	key := Pair{topology.NodeID(a[0]), topology.NodeID(b[0])}
-	d.mu.Lock()
-	defer d.mu.Unlock()
 	p, ok := d.pairs[key]
 	if !ok {
 		if len(d.pairs) >= maxKept {
@@ -130,17 +127,13 @@ func (d *Data) Paths(src, dst topology.NodeID) int { return max(1, len(d.paths(s
 // AppendRoute is Network's.
 func (d *Data) AppendRoute(list []Use, src, dst topology.NodeID, path int) []Use {
 	key := pathKey{Pair{src, dst}, int32(path)}
-	d.mu.Lock()
 	route, ok := d.routes[key]
-	d.mu.Unlock()
 	if !ok {
-		route = d.route(src, dst, path)
-		d.mu.Lock()
 		if len(d.routes) >= maxKept {
 			clear(d.routes)
 		}
+		route = d.route(src, dst, path)
 		d.routes[key] = route
-		d.mu.Unlock()
 	}
 	return append(list, route...)
 }
@@ -262,6 +255,13 @@ func (d *Data) Via(src, dst topology.NodeID, path int, six bool) (netip.Addr, bo
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// Fork is Fabric's: what is kept of pairs and routes is not shared.
+func (d *Data) Fork() Fabric {
+	f := *d
+	f.routes, f.pairs = make(map[pathKey][]Use), make(map[Pair]graph.Paths)
+	return &f
 }
 
 // Fingerprint is Fabric's.

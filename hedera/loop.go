@@ -18,7 +18,7 @@ const (
 	RefusedEnds                 // an end is no host's address, or both are the same host's
 	RefusedLocal                // there is no choice of paths: the hosts share an edge switch
 	RefusedRate                 // more than the host's link carries
-	RefusedSmall                // less than a large flow has
+	RefusedSmall                // less than an elephant has
 	RefusedFull                 // the table is full of larger flows
 	RefusedDead                 // a placement: a link of the path is down, or the path is none
 	NumRefusals
@@ -31,7 +31,7 @@ var refusalTexts = [NumRefusals]string{
 	"its ends are not two hosts of the fabric",
 	"its hosts share an edge switch, so there is no path to choose",
 	"its rate is above that of the host's link",
-	"it is smaller than the threshold of large flows",
+	"it is smaller than the threshold of elephants",
 	"the table is full of larger flows",
 	"a link of the path is down, or the pair has no such path",
 }
@@ -55,9 +55,9 @@ func (r Refusals) ByName() map[string]uint64 {
 }
 
 const (
-	// DefaultMaxFlows bounds the large flows that a Loop knows.
+	// DefaultMaxFlows bounds the elephants that a Loop knows.
 	DefaultMaxFlows = 1 << 16
-	// DefaultThreshold is which part of a host's link a large flow has (thesis §4.1.1).
+	// DefaultThreshold is which part of a host's link an elephant has (thesis §4.1.1).
 	DefaultThreshold = 0.1
 	// beyond is what a reported rate may be above the link's, as counters are read late.
 	beyond = 1.25
@@ -87,6 +87,7 @@ type Assignment struct {
 type Loop struct {
 	c       LoopConfig
 	rule    Rule
+	forked  Fabric // the rule's, which computes while reports come in
 	table   *table
 	list    []*entry
 	work    Work
@@ -115,7 +116,8 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 	}
 	l := &Loop{c: c, table: newTable(c.MaxFlows)}
 	var err error
-	l.rule, err = NewRule(c.Rule, c.Fabric, c.Annealing)
+	l.forked = c.Fabric.Fork()
+	l.rule, err = NewRule(c.Rule, l.forked, c.Annealing)
 	return l, err
 }
 
@@ -218,11 +220,12 @@ func (l *Loop) SetFabric(f Fabric) error {
 	if f.Fingerprint() != l.c.Fabric.Fingerprint() {
 		return errors.New("hedera: another fabric: begin anew")
 	}
-	rule, err := NewRule(l.c.Rule, f, l.c.Annealing)
+	forked := f.Fork()
+	rule, err := NewRule(l.c.Rule, forked, l.c.Annealing)
 	if err != nil {
 		return err
 	}
-	l.rule, l.c.Fabric, l.busy = rule, f, false
+	l.rule, l.c.Fabric, l.forked, l.busy = rule, f, forked, false
 	l.list = l.table.all(l.list[:0])
 	for _, e := range l.list {
 		placed := e.Placed

@@ -42,7 +42,7 @@ func (l *Loop) Round(now time.Duration) Result {
 // Begin begins a round. There is one at a time: the Work is valid until Finish.
 func (l *Loop) Begin(now time.Duration) *Work {
 	w := &l.work
-	w.rule, w.fabric = l.rule, l.c.Fabric
+	w.rule, w.fabric = l.rule, l.forked
 	w.flows, w.six, w.all = w.flows[:0], w.six[:0], w.all[:0]
 	l.list = l.table.all(l.list[:0])
 	w.entries = w.entries[:0]

@@ -12,6 +12,7 @@ import (
 	"weft/flowcell"
 	"weft/hedera"
 	"weft/hedera/wire"
+	"weft/topology"
 )
 
 // receiveBuffer is what the kernel is asked to hold of messages that wait, in bytes: reports
@@ -173,6 +174,35 @@ func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration)
 		s.desk.Place(node, list, s.now(), s.write)
 		s.mu.Unlock()
 	}
+}
+
+// heard takes what the switches say: which links are down.
+func (s *server) heard(t *topology.Topology) error {
+	fabric, err := hedera.NewClos(t)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fabric.Fingerprint() != s.file.fabric.Fingerprint() {
+		return errors.New("they are of another fabric")
+	}
+	if s.loop != nil {
+		if err := s.loop.SetFabric(fabric); err != nil {
+			return err
+		}
+	}
+	f := *s.file
+	f.fabric = fabric
+	s.file = &f
+	return nil
+}
+
+// fabric returns what is known of the fabric now.
+func (s *server) fabric() hedera.Fabric {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file.fabric
 }
 
 // unwritten is what is to be written to etcd: changes of rounds whose write has failed or
