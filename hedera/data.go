@@ -19,8 +19,10 @@ type Data struct {
 	capacity []float64
 	layout   Layout
 	most     int // paths of any pair
-	routes   map[pathKey][]Use
-	pairs    map[Pair]graph.Paths // by edge switches
+
+	mu     sync.Mutex // a round is computed while reports come in
+	routes map[pathKey][]Use
+	pairs  map[Pair]graph.Paths // by edge switches
 }
 
 type pathKey struct {
@@ -253,6 +255,13 @@ func (d *Data) Via(src, dst topology.NodeID, path int, six bool) (netip.Addr, bo
 		}
 	}
 	return netip.Addr{}, false
+}
+
+// Fork is Fabric's: what is kept of pairs and routes is not shared.
+func (d *Data) Fork() Fabric {
+	f := *d
+	f.routes, f.pairs = make(map[pathKey][]Use), make(map[Pair]graph.Paths)
+	return &f
 }
 
 // Fingerprint is Fabric's.

@@ -19,7 +19,7 @@ const (
 	RefusedEnds                 // an end is no host's address, or both are the same host's
 	RefusedLocal                // there is no choice of paths: the hosts share an edge switch
 	RefusedRate                 // more than the host's link carries
-	RefusedSmall                // less than a large flow has
+	RefusedSmall                // less than an elephant has
 	RefusedFull                 // the table is full of larger flows
 	RefusedDead                 // a placement: a link of the path is down, or the path is none
 	NumRefusals
@@ -32,7 +32,7 @@ var refusalTexts = [NumRefusals]string{
 	"its ends are not two hosts of the fabric",
 	"its hosts share an edge switch, so there is no path to choose",
 	"its rate, with those of the host's other flows, is above that of the host's link",
-	"it is smaller than the threshold of large flows",
+	"it is smaller than the threshold of elephants",
 	"the table is full of larger flows",
 	"a link of the path is down, or the pair has no such path",
 }
@@ -56,9 +56,9 @@ func (r Refusals) ByName() map[string]uint64 {
 }
 
 const (
-	// DefaultMaxFlows bounds the large flows that a Loop knows.
+	// DefaultMaxFlows bounds the elephants that a Loop knows.
 	DefaultMaxFlows = 1 << 16
-	// DefaultThreshold is which part of a host's link a large flow has (thesis §4.1.1).
+	// DefaultThreshold is which part of a host's link an elephant has (thesis §4.1.1).
 	DefaultThreshold = 0.1
 	// beyond is what the reported rates of a host's flows may be above its link's, as counters are
 	// read late.
@@ -89,9 +89,11 @@ type Assignment struct {
 type Loop struct {
 	c       LoopConfig
 	rule    Rule
+	forked  Fabric // the rule's, which computes while reports come in
 	table   *table
 	list    []*entry
-	flows   []*Flow
+	work    Work
+	busy    bool         // the rule computes: only Finish may tell it what has ended
 	ended   []Assignment // since the last Round
 	refused Refusals
 }
@@ -116,7 +118,8 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 	}
 	l := &Loop{c: c, table: newTable(c.MaxFlows, c.Fabric.Hosts())}
 	var err error
-	l.rule, err = NewRule(c.Rule, c.Fabric, c.Annealing)
+	l.forked = c.Fabric.Fork()
+	l.rule, err = NewRule(c.Rule, l.forked, c.Annealing)
 	return l, err
 }
 
@@ -198,7 +201,7 @@ func (l *Loop) carries(host topology.NodeID, e *entry, rate uint64, now time.Dur
 }
 
 // Adopt takes a placement of the scheduler that led before. Unless its node reports the
-// flow in time it has ended.
+// flow in time it has ended. It is not for between Begin and Finish.
 //
 // Errors: Refusal.
 func (l *Loop) Adopt(a Assignment, now time.Duration) error {
@@ -227,9 +230,11 @@ func (l *Loop) Adopt(a Assignment, now time.Duration) error {
 	return nil
 }
 
-// end forgets a flow.
+// end forgets a flow. If the rule computes, Finish tells it.
 func (l *Loop) end(e *entry) {
-	l.rule.End(&e.Flow)
+	if !l.busy {
+		l.rule.End(&e.Flow)
+	}
 	l.withdraw(e)
 	l.table.remove(e)
 }
@@ -242,67 +247,19 @@ func (l *Loop) withdraw(e *entry) {
 	}
 }
 
-// Result is what a Round has found. The slices are valid until the next Round.
-type Result struct {
-	Placed  []Assignment // all
-	Changed []Assignment // those of Placed that are new, or have another path than before
-	Ended   []Assignment // placements that count no more
-	Flows   int          // that are known
-	Dead    int          // flows whose rule's path is dead
-}
-
-// Round places all flows.
-func (l *Loop) Round(now time.Duration) Result {
-	f := l.c.Fabric
-	l.list = l.table.all(l.list[:0])
-	l.flows = l.flows[:0]
-	kept := l.list[:0]
-	for _, e := range l.list {
-		if now-e.last > l.c.Forget {
-			l.end(e)
-			continue
-		}
-		kept = append(kept, e)
-		l.flows = append(l.flows, &e.Flow)
-	}
-	l.list = kept
-	l.rule.Round(l.flows)
-	r := Result{Flows: len(l.list)}
-	for _, e := range l.list {
-		if !e.Placed {
-			l.withdraw(e)
-			continue
-		}
-		via, ok := f.Via(e.Src, e.Dst, e.Path, e.tuple.Dst.Is6())
-		if !ok || !f.Live(e.Src, e.Dst, e.Path) {
-			l.refused[RefusedDead]++
-			r.Dead++
-			l.rule.End(&e.Flow)
-			l.withdraw(e)
-			continue
-		}
-		a := Assignment{e.node, e.tuple, e.Path, via}
-		if !e.told || e.path != e.Path || e.via != via {
-			r.Changed = append(r.Changed, a)
-		}
-		e.told, e.path, e.via = true, e.Path, via
-		r.Placed = append(r.Placed, a)
-	}
-	r.Ended, l.ended = l.ended, nil
-	return r
-}
-
 // SetFabric goes on with other links down, or rates. Placements whose path is dead now
-// count no more; others stay. It must be the same fabric.
+// count no more; others stay. It must be the same fabric. What a Work is about to find counts
+// no more.
 func (l *Loop) SetFabric(f Fabric) error {
 	if f.Fingerprint() != l.c.Fabric.Fingerprint() {
 		return errors.New("hedera: another fabric: begin anew")
 	}
-	rule, err := NewRule(l.c.Rule, f, l.c.Annealing)
+	forked := f.Fork()
+	rule, err := NewRule(l.c.Rule, forked, l.c.Annealing)
 	if err != nil {
 		return err
 	}
-	l.rule, l.c.Fabric = rule, f
+	l.rule, l.c.Fabric, l.forked, l.busy = rule, f, forked, false
 	l.list = l.table.all(l.list[:0])
 	for _, e := range l.list {
 		placed := e.Placed

@@ -30,7 +30,7 @@ func newLoop(t testing.TB, f Fabric, rule string, most int) *Loop {
 	return l
 }
 
-// overlaps returns how many large flows the busiest link between switches has.
+// overlaps returns how many elephants the busiest link between switches has.
 func overlaps(f *Clos, placed []Assignment) (most int) {
 	load := make(map[int32]int)
 	for _, a := range placed {

@@ -162,6 +162,7 @@ func (r *trial) scheduler(ctx context.Context, self string) {
 func (r *trial) lead(ctx context.Context, stop context.CancelFunc, self string) {
 	c := configOf(r.c, self)
 	c.unguarded = r.unguarded
+	c.Lifetime = time.Hour // the model does not know of placements that end with their lease
 	defer c.Client.Close()
 	id, call := r.h.client(), r.h.now()
 	term, err := Campaign(ctx, c)
@@ -177,8 +178,18 @@ func (r *trial) lead(ctx context.Context, stop context.CancelFunc, self string) 
 		r.gaps = append(r.gaps, time.Since(r.killedAt))
 		r.killedAt = time.Time{}
 	}
-	r.leader = me
+	if r.leader == nil || r.leader.term.Epoch() < term.Epoch() {
+		r.leader = me
+	}
 	r.mu.Unlock()
+	// Who was deposed is not waited for.
+	defer func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.leader == me {
+			r.leader = nil
+		}
+	}()
 	// It writes on until it is told that it is deposed, whatever its session says: a
 	// scheduler that was held, and goes on.
 	for f := 0; ctx.Err() == nil; f = (f + 1) % r.flows {
@@ -187,7 +198,9 @@ func (r *trial) lead(ctx context.Context, stop context.CancelFunc, self string) 
 		path := r.paths
 		r.mu.Unlock()
 		call := r.h.now()
-		err := term.Write(ctx, []hedera.Assignment{assignmentOf(f, path)}, nil)
+		once, cancel := c.bounded(ctx)
+		err := term.Write(once, []hedera.Assignment{assignmentOf(f, path)}, nil)
+		cancel()
 		in := act{kind: writes, flow: f, epoch: term.Epoch(), path: path}
 		r.mu.Lock()
 		r.writes++
@@ -223,7 +236,10 @@ func (r *trial) reader(ctx context.Context) {
 	c, id := configOf(r.c, "reader"), r.h.client()
 	for f := 0; ctx.Err() == nil; f = (f + 1) % r.flows {
 		call := r.h.now()
-		if a, ok, err := Get(ctx, c, tupleOf(f)); err == nil {
+		once, cancel := c.bounded(ctx)
+		a, ok, err := Get(once, c, tupleOf(f))
+		cancel()
+		if err == nil {
 			out := outcome{}
 			if ok {
 				out.path = a.Path

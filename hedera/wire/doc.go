@@ -1,5 +1,5 @@
 // Package wire is what nodes and schedulers tell each other. A node, a host or an edge
-// switch, reports the large flows that begin at it. The scheduler that leads answers with
+// switch, reports the elephants that begin at it. The scheduler that leads answers with
 // placements: a five-tuple takes a path for some time.
 //
 // Messages are UDP datagrams with an HMAC of the keys that topology updates have (package

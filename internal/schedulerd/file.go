@@ -16,6 +16,7 @@ import (
 	"weft/internal/config"
 	"weft/internal/eventlog"
 	"weft/internal/service"
+	"weft/topology"
 	"weft/topoupdate"
 )
 
@@ -30,6 +31,7 @@ type File struct {
 	Lifetime       time.Duration      `yaml:"lifetime"`
 	Threshold      float64            `yaml:"threshold"`
 	MaxFlows       int                `yaml:"max_flows"`
+	Updates        Updates            `yaml:"updates"`
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
@@ -37,10 +39,26 @@ type File struct {
 	Log            eventlog.Options   `yaml:"log"`
 
 	fabric hedera.Fabric
+	top    *topology.Topology // nil: the fabric is a graph
 	listen netip.AddrPort
 	tls    *tls.Config // nil without
 	lines  config.Lines
 }
+
+// Updates is where the switches' topology updates are heard.
+type Updates struct {
+	Interface string        `yaml:"interface,auto"`
+	Address   string        `yaml:"address,auto"`
+	MaxAge    time.Duration `yaml:"max_age"`
+
+	address netip.Addr
+}
+
+// off is that of an interface: nobody listens.
+const off = "off"
+
+// wanted reports whether somebody is to listen.
+func (u *Updates) wanted() bool { return u.Interface != off }
 
 // Etcd is where the schedulers' common state is.
 type Etcd struct {
@@ -100,13 +118,16 @@ const (
 // validate checks all, and reads what the file names. The first error names its key and
 // line.
 func (f *File) validate() (err error) {
-	if f.fabric, err = readFabric(f.Topology); err != nil {
+	if f.fabric, f.top, err = readFabric(f.Topology); err != nil {
 		return f.lines.Errorf("topology", "%w", err)
 	}
 	if f.listen, err = netip.ParseAddrPort(f.Listen); err != nil || f.listen.Port() == 0 || f.listen.Addr().IsUnspecified() {
 		return f.lines.Errorf("listen", "is %q: give an address that nodes reach, and a port, such as 10.0.0.2:9341", f.Listen)
 	}
 	if err := f.checkEtcd(); err != nil {
+		return err
+	}
+	if err := f.checkUpdates(); err != nil {
 		return err
 	}
 	if !hedera.KnownRule(f.Rule) {
@@ -137,15 +158,38 @@ func (f *File) validate() (err error) {
 }
 
 // readFabric reads a topology or a graph.
-func readFabric(spec string) (hedera.Fabric, error) {
+func readFabric(spec string) (hedera.Fabric, *topology.Topology, error) {
 	t, g, err := config.Fabric(spec)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case g != nil:
-		return hedera.NewData(g, nil), nil
+		return hedera.NewData(g, nil), nil, nil
 	}
-	return hedera.NewClos(t)
+	f, err := hedera.NewClos(t)
+	return f, t, err
+}
+
+func (f *File) checkUpdates() (err error) {
+	u := &f.Updates
+	switch {
+	case !u.wanted():
+		return nil
+	case u.Interface == "":
+		return f.lines.Errorf("updates.interface", "is empty: give the device that leads into the fabric, or off")
+	case f.top == nil:
+		return f.lines.Errorf("updates.interface", "is %q, but the fabric is a graph, whose switches send no updates: set it to off", u.Interface)
+	}
+	if u.address, err = netip.ParseAddr(u.Address); err != nil {
+		return f.lines.Errorf("updates.address", "is %q: give this host's address in topology, such as %v", u.Address, f.top.Node(0).Addr)
+	}
+	if id, ok := f.top.ByAddr(u.address); !ok || int(id) >= f.top.NumHosts() {
+		return f.lines.Errorf("updates.address", "%v is no host of topology: give this host's, such as %v", u.address, f.top.Node(0).Addr)
+	}
+	if u.MaxAge < time.Second || u.MaxAge > time.Hour {
+		return f.lines.Errorf("updates.max_age", "is %v, must be from 1s to 1h, as the switches'", u.MaxAge)
+	}
+	return nil
 }
 
 func (f *File) checkEtcd() error {
@@ -213,7 +257,7 @@ func (f *File) loop(seed uint64) hedera.LoopConfig {
 // keys, and which links are down.
 func (f *File) sameButNews(g *File) bool {
 	strip := func(f File) File {
-		f.Keys, f.AcceptUnsigned, f.fabric, f.lines, f.tls, f.Topology = nil, false, nil, config.Lines{}, nil, ""
+		f.Keys, f.AcceptUnsigned, f.fabric, f.top, f.lines, f.tls, f.Topology = nil, false, nil, nil, config.Lines{}, nil, ""
 		return f
 	}
 	return reflect.DeepEqual(strip(*f), strip(*g)) && f.fabric.Fingerprint() == g.fabric.Fingerprint()

@@ -12,6 +12,7 @@ import (
 	"weft/flowcell"
 	"weft/hedera"
 	"weft/hedera/wire"
+	"weft/topology"
 )
 
 // receiveBuffer is what the kernel is asked to hold of messages that wait, in bytes: reports
@@ -138,12 +139,18 @@ func (s *server) follow(leader string, epoch uint64) {
 	s.desk.Lead(false, addr, epoch)
 }
 
-// round places all flows. The result is the caller's.
+// round places all flows. The result is the caller's. Messages are received while it is
+// computed.
 func (s *server) round() (placed, changed, ended []hedera.Assignment) {
+	begun := time.Now()
+	s.mu.Lock()
+	loop := s.loop
+	work := loop.Begin(s.now())
+	s.mu.Unlock()
+	work.Compute()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begun := time.Now()
-	r := s.loop.Round(s.now())
+	r := loop.Finish(work)
 	s.stats.rounds++
 	s.stats.roundMS = float64(time.Since(begun)) / 1e6
 	s.stats.placed, s.stats.flows = len(r.Placed), r.Flows
@@ -167,6 +174,35 @@ func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration)
 		s.desk.Place(node, list, s.now(), s.write)
 		s.mu.Unlock()
 	}
+}
+
+// heard takes what the switches say: which links are down.
+func (s *server) heard(t *topology.Topology) error {
+	fabric, err := hedera.NewClos(t)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fabric.Fingerprint() != s.file.fabric.Fingerprint() {
+		return errors.New("they are of another fabric")
+	}
+	if s.loop != nil {
+		if err := s.loop.SetFabric(fabric); err != nil {
+			return err
+		}
+	}
+	f := *s.file
+	f.fabric = fabric
+	s.file = &f
+	return nil
+}
+
+// fabric returns what is known of the fabric now.
+func (s *server) fabric() hedera.Fabric {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file.fabric
 }
 
 // unwritten is what is to be written to etcd: changes of rounds whose write has failed or

@@ -162,9 +162,9 @@ func (n *Node) hear(heard bool) {
 		return
 	}
 	if heard {
-		n.cfg.Log.Infof(event.Scheduled, "the scheduler at %s leads: large flows are reported to it", n.client.Status().Leader)
+		n.cfg.Log.Infof(event.Scheduled, "the scheduler at %s leads: elephants are reported to it", n.client.Status().Leader)
 	} else {
-		n.cfg.Log.Warn(event.Unscheduled, "no scheduler leads: large flows go by the rule once their pins expire")
+		n.cfg.Log.Warn(event.Unscheduled, "no scheduler leads: elephants go by the rule once their pins expire")
 	}
 }
 
@@ -174,7 +174,7 @@ func (n *Node) complain(err error) {
 		why = err.Error()
 	}
 	if why != n.trouble && why != "" && n.cfg.Log != nil {
-		n.cfg.Log.Warnf(event.Limited, "large flows are not scheduled: %s", why)
+		n.cfg.Log.Warnf(event.Limited, "elephants are not scheduled: %s", why)
 	}
 	n.trouble = why
 }

@@ -98,7 +98,7 @@ func TestNode_reports(t *testing.T) {
 		}
 	}
 	s := f.Status(elephant.ProgramStats{Counted: 5})
-	if s.Evicted != 3 || s.Elephants != 1 || len(s.Large) != 1 || s.Large[0].Mbit != 4.8 || s.Error != "" {
+	if s.Evicted != 3 || s.Elephants != 1 || len(s.Largest) != 1 || s.Largest[0].Mbit != 4.8 || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
 	f.fails = errors.New("the map is gone")
