@@ -19,10 +19,8 @@ type Data struct {
 	capacity []float64
 	layout   Layout
 	most     int // paths of any pair
-
-	mu     sync.Mutex // a round is computed while reports come in
-	routes map[pathKey][]Use
-	pairs  map[Pair]graph.Paths // by edge switches
+	routes   map[pathKey][]Use
+	pairs    map[Pair]graph.Paths // by edge switches
 }
 
 type pathKey struct {

@@ -155,10 +155,16 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 		return RefusedSmall
 	}
 	e := l.table.get(tuple)
+	if e != nil && e.node != node && now-e.last <= l.c.Forget/2 {
+		return nil // its host and its edge switch both report it: it stays with the one that was first
+	}
 	if !l.carries(src, e, rate, now) {
 		return RefusedRate
 	}
 	if e != nil {
+		if e.node != node {
+			l.withdraw(e) // the next round tells the other node
+		}
 		e.node, e.last = node, now
 		l.table.resize(e, rate)
 		return nil

@@ -174,6 +174,32 @@ func TestLoop_oneHostEmptiesNoTable(t *testing.T) {
 	}
 }
 
+// A flow that its host and its edge switch report has a placement at one of them. When that one
+// reports it no more the other one gets the placement, and the first one loses it.
+func TestLoop_twoReporters(t *testing.T) {
+	f := fabricOf(t, kinds[0])
+	l := newLoop(t, f, "first-fit", 0)
+	tuple, host, edge := tupleOf(f, 0, 8, 1), f.t.Node(0).Addr, f.t.Node(f.t.EdgeOf(0)).Addr
+	report := func(node netip.Addr, at time.Duration) {
+		if err := l.Report(node, tuple, gigabit, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for at := range time.Duration(4) {
+		report(host, at*time.Second)
+		report(edge, at*time.Second)
+		r := l.Round(at * time.Second)
+		if len(r.Placed) != 1 || r.Placed[0].Node != host || len(r.Changed) > 0 != (at == 0) || len(r.Ended) > 0 {
+			t.Fatalf("round %d: %+v", at, r)
+		}
+	}
+	report(edge, 5*time.Second)
+	r := l.Round(5 * time.Second)
+	if len(r.Changed) != 1 || r.Changed[0].Node != edge || len(r.Ended) != 1 || r.Ended[0].Node != host {
+		t.Errorf("the host reports no more: %+v", r)
+	}
+}
+
 // When a link fails the placements over it end at once, others stay, and no path is ever
 // placed that is dead.
 func TestLoop_deadPaths(t *testing.T) {
