@@ -79,6 +79,9 @@ func (t *Term) Epoch() uint64 { return uint64(t.rev) }
 // has revoked it.
 func (t *Term) Done() <-chan struct{} { return t.session.Done() }
 
+// Context ends with the session.
+func (t *Term) Context() context.Context { return t.session.Ctx() }
+
 // Close ends the term in order: another scheduler may lead at once. It waits for etcd for
 // a bounded time; if that fails the session ends after its TTL.
 func (t *Term) Close() error {

@@ -55,14 +55,16 @@ func (t *Term) Keep(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// Write writes placements and removes others.
+// Write writes placements and removes others. If there is nothing to write it asks etcd all the
+// same whether this scheduler leads: what is told to nodes needs that.
 //
 // Errors: ErrDeposed, after which some of put and remove may have been written while the
 // term lasted; others leave open what was written.
 func (t *Term) Write(ctx context.Context, put, remove []hedera.Assignment) error {
 	ops := make([]clientv3.Op, 0, batch)
+	committed := false
 	flush := func() error {
-		if len(ops) == 0 {
+		if len(ops) == 0 && committed {
 			return nil
 		}
 		txn := t.c.Client.Txn(ctx)
@@ -70,7 +72,7 @@ func (t *Term) Write(ctx context.Context, put, remove []hedera.Assignment) error
 			txn = txn.If(clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.rev))
 		}
 		r, err := txn.Then(ops...).Commit()
-		ops = ops[:0]
+		ops, committed = ops[:0], true
 		switch {
 		case err != nil:
 			return fmt.Errorf("etcd: %w", err)

@@ -62,6 +62,12 @@ func TestWrite_ofADeposedLeaderIsRefused(t *testing.T) {
 	if err := first.Write(ctx, []hedera.Assignment{assignmentOf(0, 2)}, nil); !errors.Is(err, ErrDeposed) {
 		t.Errorf("the deposed leader writes: %v", err)
 	}
+	if err := first.Write(ctx, nil, nil); !errors.Is(err, ErrDeposed) {
+		t.Errorf("the deposed leader, which has nothing to write, is not told: %v", err)
+	}
+	if err := second.Write(ctx, nil, nil); err != nil {
+		t.Errorf("the leader has nothing to write: %v", err)
+	}
 	if err := first.Write(ctx, nil, many); !errors.Is(err, ErrDeposed) {
 		t.Errorf("the deposed leader removes: %v", err)
 	}
