@@ -14,9 +14,11 @@ import (
 
 	"weft/hedera"
 	"weft/internal/config"
+	"weft/internal/elephant"
 	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/topology"
+	"weft/topology/graph"
 	"weft/topoupdate"
 )
 
@@ -136,10 +138,10 @@ func (f *File) validate() (err error) {
 	switch {
 	case f.Iterations < 0 || f.Iterations > maxIterations:
 		return f.lines.Errorf("iterations", "is %d, must be from 0 to %d", f.Iterations, maxIterations)
-	case f.Period < 10*time.Millisecond || f.Period > time.Minute:
-		return f.lines.Errorf("period", "is %v, must be from 10ms to 1m", f.Period)
-	case f.Lifetime < 2*f.Period || f.Lifetime > time.Hour:
-		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to 1h", f.Lifetime, 2*f.Period)
+	case f.Period < 10*time.Millisecond || f.Period > elephant.MaxValid/2:
+		return f.lines.Errorf("period", "is %v, must be from 10ms to %v", f.Period, elephant.MaxValid/2)
+	case f.Lifetime < 2*f.Period || f.Lifetime > elephant.MaxValid: // nodes cut what is longer
+		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to %v", f.Lifetime, 2*f.Period, elephant.MaxValid)
 	case !(f.Threshold > 0 && f.Threshold <= 1):
 		return f.lines.Errorf("threshold", "is %v, must be a part of a link: above 0, at most 1", f.Threshold)
 	case f.MaxFlows < 1 || f.MaxFlows > maxFlows:
@@ -154,6 +156,9 @@ func (f *File) validate() (err error) {
 	if key, err := f.Log.Check(); err != nil {
 		return f.lines.Errorf("log."+key, "%w", err)
 	}
+	if len(f.Keys) == 0 {
+		return f.lines.Errorf("keys", "is empty, and then anybody could place flows and report them; give the fabric's keys, which weft keygen makes")
+	}
 	return config.ReadUpdateKeys(f.Keys, f.lines, "keys", program)
 }
 
@@ -164,7 +169,18 @@ func readFabric(spec string) (hedera.Fabric, *topology.Topology, error) {
 	case err != nil:
 		return nil, nil, err
 	case g != nil:
+		for l := range graph.LinkID(g.NumLinks()) {
+			if !(g.Link(l).Rate > 0) {
+				low, high := g.Ends(l)
+				return nil, nil, fmt.Errorf("the link %s - %s has no rate; give it one: what a large flow is goes by the links' rates", g.Node(low).Name, g.Node(high).Name)
+			}
+		}
 		return hedera.NewData(g, nil), nil, nil
+	}
+	for l := range t.Links() {
+		if !(t.Rate(l.ID) > 0) {
+			return nil, nil, fmt.Errorf("%s has links without a rate; give it all rates, in Mbit/s, here and at all nodes: what a large flow is goes by them; such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000", t)
+		}
 	}
 	f, err := hedera.NewClos(t)
 	return f, t, err
