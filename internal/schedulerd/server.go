@@ -30,7 +30,14 @@ type server struct {
 	loop   *hedera.Loop // nil: this scheduler does not lead
 	leader string
 	epoch  uint64
+	seen   observed
 	stats  stats
+}
+
+// observed is who leads as etcd said last.
+type observed struct {
+	leader string
+	epoch  uint64
 }
 
 // stats counts since the start.
@@ -116,6 +123,9 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 	if l == nil {
 		s.desk.Lead(false, netip.AddrPort{}, s.epoch)
 		s.leader, s.stats.placed, s.stats.flows = "", 0, 0
+		if s.seen.epoch > s.epoch { // the next one leads already
+			s.obey()
+		}
 		return
 	}
 	_ = l.SetFabric(s.file.fabric) // SIGHUP may have changed it meanwhile; it is the same fabric
@@ -128,15 +138,20 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 func (s *server) follow(leader string, epoch uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
-		return
+	s.seen = observed{leader, epoch}
+	if s.loop == nil {
+		s.obey()
 	}
-	addr, err := netip.ParseAddrPort(leader)
+}
+
+// obey has the observed scheduler lead. mu is held.
+func (s *server) obey() {
+	addr, err := netip.ParseAddrPort(s.seen.leader)
 	if err != nil {
 		addr = netip.AddrPort{} // somebody else's key
 	}
-	s.leader, s.epoch = leader, epoch
-	s.desk.Lead(false, addr, epoch)
+	s.leader, s.epoch = s.seen.leader, s.seen.epoch
+	s.desk.Lead(false, addr, s.epoch)
 }
 
 // round places all flows. The result is the caller's. Messages are received while it is
@@ -163,7 +178,7 @@ func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 // withdrawn.
 func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration) {
 	byNode := make(map[netip.Addr][]wire.Placement)
-	for _, a := range ended {
+	for _, a := range withdrawals(placed, ended) {
 		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
 	}
 	for _, a := range placed {
@@ -174,6 +189,27 @@ func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration)
 		s.desk.Place(node, list, s.now(), s.write)
 		s.mu.Unlock()
 	}
+}
+
+// withdrawals returns those of ended that are not placed again at the same node.
+func withdrawals(placed, ended []hedera.Assignment) (list []hedera.Assignment) {
+	if len(ended) == 0 {
+		return nil
+	}
+	type at struct {
+		node  netip.Addr
+		tuple flowcell.FiveTuple
+	}
+	again := make(map[at]bool, len(placed))
+	for _, a := range placed {
+		again[at{a.Node, a.Tuple}] = true
+	}
+	for _, a := range ended {
+		if !again[at{a.Node, a.Tuple}] {
+			list = append(list, a)
+		}
+	}
+	return list
 }
 
 // heard takes what the switches say: which links are down.
@@ -206,8 +242,8 @@ func (s *server) fabric() hedera.Fabric {
 }
 
 // unwritten is what is to be written to etcd: changes of rounds whose write has failed or
-// has not been tried. It is bounded by the flows that are known, and those that have ended
-// meanwhile.
+// has not been tried. It is bounded by the flows that are known, and those that have ended in
+// maxFailures rounds.
 type unwritten struct {
 	put, remove map[flowcell.FiveTuple]hedera.Assignment
 }
@@ -224,6 +260,16 @@ func (u *unwritten) add(changed, ended []hedera.Assignment) {
 	for _, a := range changed {
 		delete(u.remove, a.Tuple)
 		u.put[a.Tuple] = a
+	}
+}
+
+// written forgets what has been written.
+func (u *unwritten) written(put, remove []hedera.Assignment) {
+	for _, a := range put {
+		delete(u.put, a.Tuple)
+	}
+	for _, a := range remove {
+		delete(u.remove, a.Tuple)
 	}
 }
 
