@@ -310,7 +310,7 @@ var badHostFiles = []badInput{
 	host("scheduler: {servers: [10.0.0.9]}\n", "host.yaml:1: scheduler.servers", "10.0.0.9"),
 	host("scheduler: {share: 1.5}\n", "host.yaml:1: scheduler.share", "1.5", "less than 1"),
 	host("scheduler: {every: 1us}\n", "host.yaml:1: scheduler.every", "100ms"),
-	host("scheduler: {link_mbit: .nan}\n", "host.yaml:1: scheduler.link_mbit", "NaN", "auto"),
+	host("scheduler: {link_mbit: .nan}\n", "host.yaml:1: scheduler.link_mbit", "not a number"),
 	host("scheduler: {link_mbit: -5}\n", "host.yaml:1: scheduler.link_mbit", "-5", "auto"),
 }
 
