@@ -71,7 +71,7 @@ hedera: topology topology/graph flowcell
 hedera/wire: flowcell internal/bucket topoupdate
 hedera/store: flowcell hedera
 hedera/store/storetest: internal/kernel/kerneltest  // for tests
-internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topoupdate
+internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/elephant internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topology topology/graph topoupdate topoupdate/listen
 topoupdate/bgp: topology topology/graph
 topoupdate/bgp/session: topoupdate/bgp topology/graph
 topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session internal/bucket

@@ -25,7 +25,7 @@ type BalanceConfig struct {
 	// Leaf is needed by conga and luopan.
 	Leaf LeafConfig
 
-	// Elephants are what a scheduler of large flows needs of the programs: Balance.SetPins and,
+	// Elephants are what a scheduler of elephants needs of the programs: Balance.SetPins and,
 	// with PinAndCount, Balance.Flows. With them ecmp is a rule for AttachBalance, too, and conga
 	// and luopan are none.
 	Elephants elephant.Duty

@@ -95,7 +95,7 @@ func (b *Balance) setOf(to netip.Addr, known map[uint32]*balance.Set) (*balance.
 	return known[n], err
 }
 
-// Elephants returns what the programs have counted of large flows.
+// Elephants returns what the programs have counted of elephants.
 func (b *Balance) Elephants() (s elephant.ProgramStats, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

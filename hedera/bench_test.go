@@ -18,6 +18,7 @@ func BenchmarkReport(b *testing.B) {
 	for _, known := range []bool{true, false} {
 		b.Run(fmt.Sprintf("known=%v", known), func(b *testing.B) {
 			l := newLoop(b, f, "first-fit", DefaultMaxFlows)
+			l.c.Threshold = 0.01 // a host has eight
 			rng := rand.New(rand.NewPCG(1, 1))
 			report := func(i int, rate uint64) {
 				src := topology.NodeID(i % f.Hosts())
@@ -26,13 +27,13 @@ func BenchmarkReport(b *testing.B) {
 				l.Report(f.t.Node(src).Addr, t, rate, 0)
 			}
 			for i := range DefaultMaxFlows {
-				report(i, gigabit/2)
+				report(i, gigabit/20)
 			}
 			for i := range b.N {
 				if known {
-					report(i%DefaultMaxFlows, gigabit/2)
+					report(i%DefaultMaxFlows, gigabit/20)
 				} else {
-					report(DefaultMaxFlows+i, gigabit/10+rng.Uint64N(gigabit*9/10))
+					report(DefaultMaxFlows+i, gigabit/50+rng.Uint64N(gigabit/10))
 				}
 			}
 		})
@@ -45,13 +46,13 @@ func BenchmarkRound(b *testing.B) {
 	for _, rule := range Rules {
 		for _, flows := range []int{8192, 25000, 50000} {
 			b.Run(fmt.Sprintf("%s/flows=%d", rule, flows), func(b *testing.B) {
-				l, err := NewLoop(LoopConfig{Fabric: f, Rule: rule, Forget: time.Hour, Annealing: AnnealingConfig{Iterations: 10000, C: 1000, Seed: 1}})
+				l, err := NewLoop(LoopConfig{Fabric: f, Rule: rule, Threshold: 0.01, Forget: time.Hour, Annealing: AnnealingConfig{Iterations: 10000, C: 1000, Seed: 1}})
 				if err != nil {
 					b.Fatal(err)
 				}
 				rng := rand.New(rand.NewPCG(1, 1))
 				for i, p := range randomPairs(rng, f.Hosts(), flows) {
-					l.Report(f.t.Node(p.Src).Addr, tupleOf(f, p.Src, p.Dst, i), gigabit/2, 0)
+					l.Report(f.t.Node(p.Src).Addr, tupleOf(f, p.Src, p.Dst, i), gigabit/20, 0)
 				}
 				for b.Loop() {
 					l.Round(0)

@@ -255,6 +255,13 @@ func (d *Data) Via(src, dst topology.NodeID, path int, six bool) (netip.Addr, bo
 	return netip.Addr{}, false
 }
 
+// Fork is Fabric's: what is kept of pairs and routes is not shared.
+func (d *Data) Fork() Fabric {
+	f := *d
+	f.routes, f.pairs = make(map[pathKey][]Use), make(map[Pair]graph.Paths)
+	return &f
+}
+
 // Fingerprint is Fabric's.
 func (d *Data) Fingerprint() uint64 { return GraphFingerprint(d.g) }
 

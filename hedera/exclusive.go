@@ -1,6 +1,6 @@
 package hedera
 
-// Exclusive gives each link between switches to one large flow (thesis §3.1.7): the first
+// Exclusive gives each link between switches to one elephant (thesis §3.1.7): the first
 // path of which no link is taken.
 type Exclusive struct {
 	net   Network

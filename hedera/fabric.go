@@ -27,6 +27,8 @@ type Fabric interface {
 	Via(src, dst topology.NodeID, path int, six bool) (netip.Addr, bool)
 	// Fingerprint tells fabrics apart, whichever links are down.
 	Fingerprint() uint64
+	// Fork returns the same fabric, for use by another goroutine.
+	Fork() Fabric
 }
 
 // Clos is the Fabric of a computed topology.
@@ -234,3 +236,6 @@ func (c *Clos) Via(src, dst topology.NodeID, path int, _ bool) (netip.Addr, bool
 
 // Fingerprint is Fabric's.
 func (c *Clos) Fingerprint() uint64 { return c.t.Fingerprint() }
+
+// Fork is Fabric's. A Clos does not change.
+func (c *Clos) Fork() Fabric { return c }

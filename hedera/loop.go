@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weft/flowcell"
+	"weft/topology"
 )
 
 // Refusal says why a reported flow, or a placement, was not taken. Counters go by it.
@@ -18,7 +19,7 @@ const (
 	RefusedEnds                 // an end is no host's address, or both are the same host's
 	RefusedLocal                // there is no choice of paths: the hosts share an edge switch
 	RefusedRate                 // more than the host's link carries
-	RefusedSmall                // less than a large flow has
+	RefusedSmall                // less than an elephant has
 	RefusedFull                 // the table is full of larger flows
 	RefusedDead                 // a placement: a link of the path is down, or the path is none
 	NumRefusals
@@ -30,8 +31,8 @@ var refusalTexts = [NumRefusals]string{
 	"the flow does not begin at the node that reports it",
 	"its ends are not two hosts of the fabric",
 	"its hosts share an edge switch, so there is no path to choose",
-	"its rate is above that of the host's link",
-	"it is smaller than the threshold of large flows",
+	"its rate, with those of the host's other flows, is above that of the host's link",
+	"it is smaller than the threshold of elephants",
 	"the table is full of larger flows",
 	"a link of the path is down, or the pair has no such path",
 }
@@ -55,11 +56,12 @@ func (r Refusals) ByName() map[string]uint64 {
 }
 
 const (
-	// DefaultMaxFlows bounds the large flows that a Loop knows.
+	// DefaultMaxFlows bounds the elephants that a Loop knows.
 	DefaultMaxFlows = 1 << 16
-	// DefaultThreshold is which part of a host's link a large flow has (thesis §4.1.1).
+	// DefaultThreshold is which part of a host's link an elephant has (thesis §4.1.1).
 	DefaultThreshold = 0.1
-	// beyond is what a reported rate may be above the link's, as counters are read late.
+	// beyond is what the reported rates of a host's flows may be above its link's, as counters are
+	// read late.
 	beyond = 1.25
 )
 
@@ -87,9 +89,11 @@ type Assignment struct {
 type Loop struct {
 	c       LoopConfig
 	rule    Rule
+	forked  Fabric // the rule's, which computes while reports come in
 	table   *table
 	list    []*entry
-	flows   []*Flow
+	work    Work
+	busy    bool         // the rule computes: only Finish may tell it what has ended
 	ended   []Assignment // since the last Round
 	refused Refusals
 }
@@ -112,9 +116,10 @@ func NewLoop(c LoopConfig) (*Loop, error) {
 	case c.Forget <= 0:
 		return nil, fmt.Errorf("hedera: LoopConfig.Forget is %v: more than 0", c.Forget)
 	}
-	l := &Loop{c: c, table: newTable(c.MaxFlows)}
+	l := &Loop{c: c, table: newTable(c.MaxFlows, c.Fabric.Hosts())}
 	var err error
-	l.rule, err = NewRule(c.Rule, c.Fabric, c.Annealing)
+	l.forked = c.Fabric.Fork()
+	l.rule, err = NewRule(c.Rule, l.forked, c.Annealing)
 	return l, err
 }
 
@@ -149,7 +154,17 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 	case float64(rate) < link*l.c.Threshold:
 		return RefusedSmall
 	}
-	if e := l.table.get(tuple); e != nil {
+	e := l.table.get(tuple)
+	if e != nil && e.node != node && now-e.last <= l.c.Forget/2 {
+		return nil // its host and its edge switch both report it: it stays with the one that was first
+	}
+	if !l.carries(src, e, rate, now) {
+		return RefusedRate
+	}
+	if e != nil {
+		if e.node != node {
+			l.withdraw(e) // the next round tells the other node
+		}
 		e.node, e.last = node, now
 		l.table.resize(e, rate)
 		return nil
@@ -157,10 +172,10 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 	if _, some := f.Via(src, dst, 0, tuple.Dst.Is6()); !some {
 		return RefusedLocal
 	}
-	if l.table.full(rate) {
-		return RefusedFull
-	}
-	if e := l.table.smallest(); e != nil {
+	if e := l.table.victim(src); e != nil {
+		if e.rate >= rate {
+			return RefusedFull
+		}
 		l.refused[RefusedFull]++
 		l.end(e)
 	}
@@ -168,8 +183,31 @@ func (l *Loop) report(node netip.Addr, tuple flowcell.FiveTuple, rate uint64, no
 	return nil
 }
 
+// carries reports whether a host's link carries a rate, in place of the one that the flow e had
+// if it is known, with its other flows. Those that are not reported any more it forgets at once.
+func (l *Loop) carries(host topology.NodeID, e *entry, rate uint64, now time.Duration) bool {
+	most := uint64(l.c.Fabric.HostLink(host) * 1e6 * beyond)
+	fits := func() bool {
+		others := l.table.hosts[host].rate
+		if e != nil {
+			others -= e.rate
+		}
+		return others+rate <= most
+	}
+	if fits() {
+		return true
+	}
+	list := l.table.hosts[host].list
+	for i := len(list) - 1; i >= 0; i-- { // removing one moves the last into its place
+		if x := list[i]; x != e && now-x.last > l.c.Forget/2 {
+			l.end(x)
+		}
+	}
+	return fits()
+}
+
 // Adopt takes a placement of the scheduler that led before. Unless its node reports the
-// flow in time it has ended.
+// flow in time it has ended. It is not for between Begin and Finish.
 //
 // Errors: Refusal.
 func (l *Loop) Adopt(a Assignment, now time.Duration) error {
@@ -179,12 +217,17 @@ func (l *Loop) Adopt(a Assignment, now time.Duration) error {
 	switch {
 	case !ok || !ok2 || src == dst:
 		return RefusedEnds
+	case !f.Owns(a.Node, src):
+		return RefusedNode
 	case !f.Live(src, dst, a.Path):
 		return RefusedDead
 	case l.table.get(a.Tuple) != nil:
 		return nil
-	case l.table.smallest() != nil:
+	case l.table.victim(src) != nil:
 		return RefusedFull
+	}
+	if via, ok := f.Via(src, dst, a.Path, a.Tuple.Dst.Is6()); !ok || via != a.Via {
+		return RefusedDead // it is no path of this fabric
 	}
 	e := &entry{Flow: Flow{Pair: Pair{src, dst}, Path: a.Path}, tuple: a.Tuple, node: a.Node, last: now,
 		told: true, path: a.Path, via: a.Via}
@@ -193,9 +236,11 @@ func (l *Loop) Adopt(a Assignment, now time.Duration) error {
 	return nil
 }
 
-// end forgets a flow.
+// end forgets a flow. If the rule computes, Finish tells it.
 func (l *Loop) end(e *entry) {
-	l.rule.End(&e.Flow)
+	if !l.busy {
+		l.rule.End(&e.Flow)
+	}
 	l.withdraw(e)
 	l.table.remove(e)
 }
@@ -208,67 +253,19 @@ func (l *Loop) withdraw(e *entry) {
 	}
 }
 
-// Result is what a Round has found. The slices are valid until the next Round.
-type Result struct {
-	Placed  []Assignment // all
-	Changed []Assignment // those of Placed that are new, or have another path than before
-	Ended   []Assignment // placements that count no more
-	Flows   int          // that are known
-	Dead    int          // flows whose rule's path is dead
-}
-
-// Round places all flows.
-func (l *Loop) Round(now time.Duration) Result {
-	f := l.c.Fabric
-	l.list = l.table.all(l.list[:0])
-	l.flows = l.flows[:0]
-	kept := l.list[:0]
-	for _, e := range l.list {
-		if now-e.last > l.c.Forget {
-			l.end(e)
-			continue
-		}
-		kept = append(kept, e)
-		l.flows = append(l.flows, &e.Flow)
-	}
-	l.list = kept
-	l.rule.Round(l.flows)
-	r := Result{Flows: len(l.list)}
-	for _, e := range l.list {
-		if !e.Placed {
-			l.withdraw(e)
-			continue
-		}
-		via, ok := f.Via(e.Src, e.Dst, e.Path, e.tuple.Dst.Is6())
-		if !ok || !f.Live(e.Src, e.Dst, e.Path) {
-			l.refused[RefusedDead]++
-			r.Dead++
-			l.rule.End(&e.Flow)
-			l.withdraw(e)
-			continue
-		}
-		a := Assignment{e.node, e.tuple, e.Path, via}
-		if !e.told || e.path != e.Path || e.via != via {
-			r.Changed = append(r.Changed, a)
-		}
-		e.told, e.path, e.via = true, e.Path, via
-		r.Placed = append(r.Placed, a)
-	}
-	r.Ended, l.ended = l.ended, nil
-	return r
-}
-
 // SetFabric goes on with other links down, or rates. Placements whose path is dead now
-// count no more; others stay. It must be the same fabric.
+// count no more; others stay. It must be the same fabric. What a Work is about to find counts
+// no more.
 func (l *Loop) SetFabric(f Fabric) error {
 	if f.Fingerprint() != l.c.Fabric.Fingerprint() {
 		return errors.New("hedera: another fabric: begin anew")
 	}
-	rule, err := NewRule(l.c.Rule, f, l.c.Annealing)
+	forked := f.Fork()
+	rule, err := NewRule(l.c.Rule, forked, l.c.Annealing)
 	if err != nil {
 		return err
 	}
-	l.rule, l.c.Fabric = rule, f
+	l.rule, l.c.Fabric, l.forked, l.busy = rule, f, forked, false
 	l.list = l.table.all(l.list[:0])
 	for _, e := range l.list {
 		placed := e.Placed

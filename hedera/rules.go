@@ -7,7 +7,7 @@ import (
 	"weft/topology"
 )
 
-// Flow is a large flow under way.
+// Flow is an elephant under way.
 type Flow struct {
 	Pair
 	// Path is the flow's. Before a Rule has placed it, it is the caller's.
@@ -17,10 +17,10 @@ type Flow struct {
 	demand float64 // what is reserved for it; 0: nothing
 }
 
-// Rule gives large flows their paths.
+// Rule gives elephants their paths.
 type Rule interface {
 	// Round places flows: it sets Path and Placed. It is called once a period, with all
-	// large flows.
+	// elephants.
 	Round(flows []*Flow)
 	// Keep tells of a flow that has its Path already, from another scheduler. Round may
 	// give it another one.
@@ -126,7 +126,7 @@ func (s *Annealed) Keep(f *Flow) {
 // End is Rule's.
 func (s *Annealed) End(f *Flow) { f.Placed = false }
 
-// Central gives each link to one large flow (thesis §3.1.7). A flow that finds no free path
+// Central gives each link to one elephant (thesis §3.1.7). A flow that finds no free path
 // stays where it is, and is tried again each round.
 type Central struct{ links *Exclusive }
 

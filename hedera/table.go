@@ -1,11 +1,14 @@
 package hedera
 
 import (
+	"cmp"
 	"container/heap"
 	"net/netip"
+	"slices"
 	"time"
 
 	"weft/flowcell"
+	"weft/topology"
 )
 
 // entry is a reported flow.
@@ -16,6 +19,7 @@ type entry struct {
 	rate  uint64     // bits/s
 	last  time.Duration
 	heap  int // its place in the table's
+	own   int // its place in its host's
 	told  bool
 	path  int // that was told last, with told
 	via   netip.Addr
@@ -27,35 +31,52 @@ type table struct {
 	most  int
 	by    map[flowcell.FiveTuple]*entry
 	small bySize
-	order []*entry // nil where one has gone
+	order []*entry // those that have gone included
 	gone  int
+	hosts []hostFlows // by source
 }
 
-func newTable(most int) *table {
-	return &table{most: most, by: make(map[flowcell.FiveTuple]*entry)}
+// hostFlows are the flows of a host.
+type hostFlows struct {
+	list []*entry
+	rate uint64 // of all together
+}
+
+// mostOfHost bounds the flows of a host.
+const mostOfHost = 256
+
+func newTable(most, hosts int) *table {
+	return &table{most: most, by: make(map[flowcell.FiveTuple]*entry), hosts: make([]hostFlows, hosts)}
 }
 
 func (t *table) get(tuple flowcell.FiveTuple) *entry { return t.by[tuple] }
 
-// full reports whether a flow of a rate would find no place.
-func (t *table) full(rate uint64) bool { return len(t.by) >= t.most && t.small[0].rate >= rate }
-
-// smallest returns the flow that would make place for another one, nil if there is place.
-func (t *table) smallest() *entry {
-	if len(t.by) < t.most {
-		return nil
+// victim returns the flow that would make place for another one of a host, nil if there is
+// place. A host that has its share of a full table makes place itself.
+func (t *table) victim(host topology.NodeID) *entry {
+	h := &t.hosts[host]
+	switch full := len(t.by) >= t.most; {
+	case len(h.list) >= mostOfHost || full && len(h.list) > 0 && len(h.list) >= t.most/len(t.hosts):
+		return slices.MinFunc(h.list, func(a, b *entry) int { return cmp.Compare(a.rate, b.rate) })
+	case full:
+		return t.small[0]
 	}
-	return t.small[0]
+	return nil
 }
 
 func (t *table) add(e *entry) {
 	t.by[e.tuple] = e
 	t.order = append(t.order, e)
 	heap.Push(&t.small, e)
+	h := &t.hosts[e.Src]
+	e.own = len(h.list)
+	h.list = append(h.list, e)
+	h.rate += e.rate
 }
 
 // resize notes another rate.
 func (t *table) resize(e *entry, rate uint64) {
+	t.hosts[e.Src].rate += rate - e.rate // modulo 2^64
 	e.rate = rate
 	heap.Fix(&t.small, e.heap)
 }
@@ -64,6 +85,13 @@ func (t *table) remove(e *entry) {
 	delete(t.by, e.tuple)
 	heap.Remove(&t.small, e.heap)
 	e.heap = -1
+	h := &t.hosts[e.Src]
+	last := len(h.list) - 1
+	h.list[e.own] = h.list[last]
+	h.list[e.own].own = e.own
+	h.list[last] = nil
+	h.list = h.list[:last]
+	h.rate -= e.rate
 	if t.gone++; t.gone > len(t.order)/2 {
 		list := t.order[:0]
 		for _, x := range t.order {

@@ -310,6 +310,7 @@ var badHostFiles = []badInput{
 	host("scheduler: {servers: [10.0.0.9]}\n", "host.yaml:1: scheduler.servers", "10.0.0.9"),
 	host("scheduler: {share: 1.5}\n", "host.yaml:1: scheduler.share", "1.5", "less than 1"),
 	host("scheduler: {every: 1us}\n", "host.yaml:1: scheduler.every", "100ms"),
+	host("scheduler: {link_mbit: .nan}\n", "host.yaml:1: scheduler.link_mbit", "not a number"),
 	host("scheduler: {link_mbit: -5}\n", "host.yaml:1: scheduler.link_mbit", "-5", "auto"),
 }
 
@@ -323,6 +324,9 @@ var badSchedulerFiles = []badInput{
 	scheduled("etcd: {endpoints: []}\n", "scheduler.yaml:1: etcd.endpoints", "127.0.0.1:2379"),
 	scheduled("etcd: {ttl: 1ms}\n", "scheduler.yaml:1: etcd.ttl", "from 1s to 1m"),
 	scheduled("rule: anealing\n", "scheduler.yaml:1: rule", "annealing"),
+	scheduled("log: {level: info}\n", "scheduler.yaml", "keys: is empty", "weft keygen"),
+	scheduled("topology: fat-tree:k=4\n", "scheduler.yaml:1: topology", "without a rate", "host-rate=1000"),
+	scheduled("lifetime: 1h\n", "scheduler.yaml:1: lifetime", "to 1m0s"),
 	scheduled("lifetime: 1s\n", "scheduler.yaml:1: lifetime", "twice the period"),
 	scheduled("threshold: 2.0\n", "scheduler.yaml:1: threshold", "part of a link"),
 	scheduled("max_flow: 9\n", "scheduler.yaml:1: max_flow", "did you mean max_flows?"),

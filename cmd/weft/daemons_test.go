@@ -12,7 +12,8 @@ import (
 
 // printsTheExample makes sure that what a daemon's command prints with --print-config is
 // the file of that name in packaging, and a valid one.
-func printsTheExample(t *testing.T, command string) {
+// replace, pairs as of strings.NewReplacer, enters what has no default.
+func printsTheExample(t *testing.T, command string, replace ...string) {
 	t.Helper()
 	out := mustWeft(t, command, "--print-config")
 	example, err := os.ReadFile("../../packaging/" + command + ".yaml")
@@ -23,7 +24,7 @@ func printsTheExample(t *testing.T, command string) {
 		t.Errorf("packaging/%s.yaml is not what weft %s --print-config prints: write it anew", command, command)
 	}
 	file := filepath.Join(t.TempDir(), command+".yaml")
-	if err := os.WriteFile(file, []byte(out), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.NewReplacer(replace...).Replace(out)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if out := mustWeft(t, command, "--check", "--config", file); !strings.Contains(out, "valid") {

@@ -21,8 +21,8 @@ func newSchedulerCmd() *cobra.Command {
 	var print, check bool
 	cmd := &cobra.Command{
 		Use:   "scheduler",
-		Short: "Place large flows on paths of their own, as one of several schedulers",
-		Long: `Scheduler is a daemon that places large flows (Hedera). Hosts and edge switches report
+		Short: "Place elephants on paths of their own, as one of several schedulers",
+		Long: `Scheduler is a daemon that places elephants (Hedera). Hosts and edge switches report
 the flows that take more than a tenth of a link; once a period it chooses paths for
 them by simulated annealing or first fit, and tells the nodes. Several schedulers share
 who leads, and the placements, by etcd. Without a scheduler flows go as before.

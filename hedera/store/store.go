@@ -16,7 +16,6 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/client/v3/concurrency"
 
 	"weft/flowcell"
 	"weft/hedera"
@@ -40,50 +39,6 @@ type Config struct {
 	unguarded bool // for tests of the tests: writes have no guard
 }
 
-// seconds rounds up, as leases know whole seconds.
-func seconds(d time.Duration) int64 { return int64((d + time.Second - 1) / time.Second) }
-
-// Term is the time of a leader.
-type Term struct {
-	c       Config
-	session *concurrency.Session
-	lease   clientv3.LeaseID // of the placements
-	key     string
-	rev     int64
-}
-
-// Campaign waits until this scheduler leads. The context ends the waiting, and the term's
-// session.
-func Campaign(ctx context.Context, c Config) (*Term, error) {
-	session, err := concurrency.NewSession(c.Client, concurrency.WithTTL(int(seconds(c.TTL))), concurrency.WithContext(ctx))
-	if err != nil {
-		return nil, fmt.Errorf("etcd: %w", err)
-	}
-	e := concurrency.NewElection(session, c.Prefix+"/leader")
-	if err := e.Campaign(ctx, c.Self); err != nil {
-		session.Close()
-		return nil, fmt.Errorf("etcd: %w", err)
-	}
-	t := &Term{c: c, session: session, key: e.Key(), rev: e.Rev()}
-	grant, err := c.Client.Grant(ctx, max(1, seconds(c.Lifetime)))
-	if err != nil {
-		session.Close()
-		return nil, fmt.Errorf("etcd: %w", err)
-	}
-	t.lease = grant.ID
-	return t, nil
-}
-
-// Epoch is a number that grows from one leader to the next.
-func (t *Term) Epoch() uint64 { return uint64(t.rev) }
-
-// Done is closed when the session has ended, as etcd was not reached in time or somebody
-// has revoked it.
-func (t *Term) Done() <-chan struct{} { return t.session.Done() }
-
-// Close ends the term in order: another scheduler may lead at once.
-func (t *Term) Close() error { return t.session.Close() }
-
 // Keep has the placements last for another Lifetime. It returns false if they are gone: then
 // all must be written again.
 func (t *Term) Keep(ctx context.Context) (bool, error) {
@@ -92,22 +47,24 @@ func (t *Term) Keep(ctx context.Context) (bool, error) {
 	} else if !strings.Contains(err.Error(), "requested lease not found") {
 		return false, fmt.Errorf("etcd: %w", err)
 	}
-	grant, err := t.c.Client.Grant(ctx, max(1, seconds(t.c.Lifetime)))
+	lease, err := t.c.grant(ctx, t.c.Lifetime)
 	if err != nil {
-		return false, fmt.Errorf("etcd: %w", err)
+		return false, err
 	}
-	t.lease = grant.ID
+	t.lease = lease
 	return false, nil
 }
 
-// Write writes placements and removes others.
+// Write writes placements and removes others. If there is nothing to write it asks etcd all the
+// same whether this scheduler leads: what is told to nodes needs that.
 //
 // Errors: ErrDeposed, after which some of put and remove may have been written while the
 // term lasted; others leave open what was written.
 func (t *Term) Write(ctx context.Context, put, remove []hedera.Assignment) error {
 	ops := make([]clientv3.Op, 0, batch)
+	committed := false
 	flush := func() error {
-		if len(ops) == 0 {
+		if len(ops) == 0 && committed {
 			return nil
 		}
 		txn := t.c.Client.Txn(ctx)
@@ -115,7 +72,7 @@ func (t *Term) Write(ctx context.Context, put, remove []hedera.Assignment) error
 			txn = txn.If(clientv3.Compare(clientv3.CreateRevision(t.key), "=", t.rev))
 		}
 		r, err := txn.Then(ops...).Commit()
-		ops = ops[:0]
+		ops, committed = ops[:0], true
 		switch {
 		case err != nil:
 			return fmt.Errorf("etcd: %w", err)
@@ -221,24 +178,4 @@ func Get(ctx context.Context, c Config, t flowcell.FiveTuple) (a hedera.Assignme
 		return a, false, fmt.Errorf("etcd: the placement of %v is none: %w", t, err)
 	}
 	return rec.assignment(), true, nil
-}
-
-// Watch calls told with each change of who leads, until the context ends.
-func Watch(ctx context.Context, c Config, told func(self string, epoch uint64)) {
-	for ctx.Err() == nil {
-		// Observing needs no session of its own, only its client.
-		session, err := concurrency.NewSession(c.Client, concurrency.WithTTL(int(seconds(c.TTL))), concurrency.WithContext(ctx))
-		if err == nil {
-			for r := range concurrency.NewElection(session, c.Prefix+"/leader").Observe(ctx) {
-				if len(r.Kvs) > 0 {
-					told(string(r.Kvs[0].Value), uint64(r.Kvs[0].CreateRevision))
-				}
-			}
-			session.Close()
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(c.TTL / 4):
-		}
-	}
 }

@@ -8,6 +8,9 @@ import (
 	"testing"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"weft/flowcell"
 	"weft/hedera"
 	"weft/hedera/store/storetest"
@@ -58,6 +61,12 @@ func TestWrite_ofADeposedLeaderIsRefused(t *testing.T) {
 	}
 	if err := first.Write(ctx, []hedera.Assignment{assignmentOf(0, 2)}, nil); !errors.Is(err, ErrDeposed) {
 		t.Errorf("the deposed leader writes: %v", err)
+	}
+	if err := first.Write(ctx, nil, nil); !errors.Is(err, ErrDeposed) {
+		t.Errorf("the deposed leader, which has nothing to write, is not told: %v", err)
+	}
+	if err := second.Write(ctx, nil, nil); err != nil {
+		t.Errorf("the leader has nothing to write: %v", err)
 	}
 	if err := first.Write(ctx, nil, many); !errors.Is(err, ErrDeposed) {
 		t.Errorf("the deposed leader removes: %v", err)
@@ -115,5 +124,78 @@ func TestKeep_leasesEnd(t *testing.T) {
 	}
 	if err := term.Write(ctx, []hedera.Assignment{assignmentOf(0, 1)}, nil); err != nil {
 		t.Errorf("with a new lease: %v", err)
+	}
+}
+
+// candidates returns the keys of those who lead or wait for it, the leader first.
+func candidates(t *testing.T, c Config) []*mvccpb.KeyValue {
+	t.Helper()
+	r, err := c.Client.Get(t.Context(), c.Prefix+"/leader", clientv3.WithPrefix(), clientv3.WithSort(clientv3.SortByCreateRevision, clientv3.SortAscend))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.Kvs
+}
+
+// A candidate whose session ends while it waits is none any more: it is not elected without
+// a key when the leader before it ends, but is told at once.
+func TestCampaign_sessionEndsWhileWaiting(t *testing.T) {
+	c := storetest.New(t, 1)
+	ctx, cancel := context.WithTimeout(t.Context(), kerneltest.Patience)
+	defer cancel()
+	first, err := Campaign(ctx, configOf(c, "a"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type result struct {
+		term *Term
+		err  error
+	}
+	done := make(chan result, 1)
+	config := configOf(c, "b")
+	go func() {
+		term, err := Campaign(ctx, config)
+		done <- result{term, err}
+	}()
+	var keys []*mvccpb.KeyValue
+	for len(keys) < 2 && ctx.Err() == nil {
+		keys = candidates(t, first.c)
+	}
+	if len(keys) < 2 {
+		t.Fatal("the second scheduler is no candidate")
+	}
+	if _, err := first.c.Client.Revoke(ctx, clientv3.LeaseID(keys[1].Lease)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case r := <-done:
+		if !errors.Is(r.err, errSession) {
+			t.Errorf("%v, want that the session has ended", r.err)
+		}
+	case <-ctx.Done():
+		t.Error("the second scheduler waits on, and is no candidate")
+	}
+	if err := first.Write(t.Context(), []hedera.Assignment{assignmentOf(0, 1)}, nil); err != nil {
+		t.Errorf("the leader writes: %v", err)
+	}
+}
+
+// A scheduler that ends in order gives its place away at once, though its context has ended.
+func TestClose_afterTheContextHasEnded(t *testing.T) {
+	c := storetest.New(t, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	config := configOf(c, "a")
+	config.TTL = time.Hour // it is not what ends the term
+	term, err := Campaign(ctx, config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	if err := term.Close(); err != nil {
+		t.Error(err)
+	}
+	if keys := candidates(t, configOf(c, "b")); len(keys) > 0 {
+		t.Errorf("%d keys are left", len(keys))
 	}
 }

@@ -19,8 +19,8 @@ const maxServers = 16
 // ClientConfig configures a Client.
 type ClientConfig struct {
 	Fabric  uint64           // the fingerprint of the topology: hedera.Fingerprint
-	Address netip.Addr       // the node's own in the fabric
-	Servers []netip.AddrPort // all schedulers
+	Address netip.Addr       // the node's own in the fabric; messages come from it
+	Servers []netip.AddrPort // all schedulers, by addresses of Address' family
 	Keys    topoupdate.Keys  // a From counts from Dial
 	// Place is called with the placements of each message, by one goroutine. The list is
 	// valid until Place returns. Place must not call Close.
@@ -39,6 +39,9 @@ func (c *ClientConfig) check() error {
 	for i, s := range c.Servers {
 		if !s.IsValid() || s.Port() == 0 {
 			return fmt.Errorf("hedera: ClientConfig.Servers[%d] is %v: give an address and a port", i, s)
+		}
+		if s.Addr().Unmap().Is4() != c.Address.Unmap().Is4() {
+			return fmt.Errorf("hedera: ClientConfig.Servers[%d] is %v, and messages come from %v: give an address of that family", i, s, c.Address)
 		}
 	}
 	return nil
@@ -76,8 +79,8 @@ func random() uint64 {
 	return binary.BigEndian.Uint64(b[:])
 }
 
-// Dial opens a socket in the network namespace of the calling thread and begins to say
-// hello. It does not wait for an answer.
+// Dial opens a socket in the network namespace of the calling thread, bound to Address, as
+// servers believe a node only what comes from its address, and begins to say hello. It does not wait for an answer.
 func Dial(c ClientConfig) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -86,9 +89,9 @@ func Dial(c ClientConfig) (*Client, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hedera: ClientConfig.%w", err)
 	}
-	conn, err := net.ListenUDP("udp", nil)
+	conn, err := net.ListenUDP("udp", net.UDPAddrFromAddrPort(netip.AddrPortFrom(c.Address.Unmap(), 0)))
 	if err != nil {
-		return nil, fmt.Errorf("hedera: %w", err)
+		return nil, fmt.Errorf("hedera: the node's address, which schedulers know it by: %w; give it to an interface", err)
 	}
 	cl := &Client{conn: conn, place: c.Place, start: time.Now(), ended: make(chan struct{}), node: node}
 	cl.wait.Add(2)

@@ -12,8 +12,12 @@ const (
 	// flowsPerSecond is how many reported flows a second of a node are looked at: MaxFlows
 	// of them twice a second.
 	flowsPerSecond = 2 * MaxFlows
-	// answersPerSecond is how many answers a node gets.
+	// answersPerSecond is how many answers a node's session gets.
 	answersPerSecond = 10
+	// unprovenPerSecond is how many answers hellos get that prove no session, for each node.
+	// Anybody who can replay one takes part in it, and a node that begins has it alone to
+	// live on, so it is plenty.
+	unprovenPerSecond = 1000
 )
 
 // DeskConfig configures a Desk.
@@ -50,16 +54,16 @@ type DeskStats struct {
 
 // nodeSession is what a server knows of a node.
 type nodeSession struct {
-	at      netip.AddrPort // where it is
-	theirs  uint64         // its session; 0: none yet
-	own     uint64
-	window  topoupdate.ReplayWindow
-	sent    uint64
-	nextOf  uint64 // the session of its last hello, if that is another one
-	nextOwn uint64 // what was answered
-	seen    time.Duration
-	flows   bucket.Bucket
-	answers bucket.Bucket
+	at       netip.AddrPort // where it is
+	theirs   uint64         // its session; 0: none yet
+	own      uint64
+	window   topoupdate.ReplayWindow
+	sent     uint64
+	offered  uint64 // the server's session for the next one of the node's that proves to have heard it
+	seen     time.Duration
+	flows    bucket.Bucket
+	answers  bucket.Bucket // to what is of the session
+	unproven bucket.Bucket // to other hellos
 }
 
 // NewDesk returns a Desk that knows nobody.
@@ -117,6 +121,8 @@ func (d *Desk) receive(packet []byte, from netip.AddrPort, now time.Duration, se
 		return netip.Addr{}, nil, RejectType
 	case !d.c.Known(h.node):
 		return netip.Addr{}, nil, RejectNode
+	case from.Addr().Unmap() != h.node:
+		return netip.Addr{}, nil, RejectSource // a key does not make its holder another node
 	}
 	packet, err = d.ring.Verify(packet)
 	if err != nil {
@@ -128,8 +134,10 @@ func (d *Desk) receive(packet []byte, from netip.AddrPort, now time.Duration, se
 	s := d.nodes[h.node]
 	if s == nil {
 		s = &nodeSession{
-			flows:   bucket.New(flowsPerSecond, time.Second),
-			answers: bucket.New(answersPerSecond, time.Second),
+			offered:  d.session(),
+			flows:    bucket.New(flowsPerSecond, time.Second),
+			answers:  bucket.New(answersPerSecond, time.Second),
+			unproven: bucket.New(unprovenPerSecond, time.Second),
 		}
 		d.nodes[h.node] = s
 	}
@@ -139,12 +147,12 @@ func (d *Desk) receive(packet []byte, from netip.AddrPort, now time.Duration, se
 		}
 		return h.node, nil, d.hello(s, &h, from, now, send)
 	}
-	if err := s.take(&h, from, now); err != nil {
+	if err := d.take(s, &h, from, now); err != nil {
 		return netip.Addr{}, nil, err
 	}
 	if !d.leads {
 		d.stats.Refused += uint64(h.count)
-		d.answer(s, &h, from, now, send)
+		d.answer(s, &h, s.own, &s.answers, from, now, send)
 		return netip.Addr{}, nil, RejectLeader
 	}
 	flows, err := d.read(packet[headerSize:], h.count)
@@ -162,16 +170,16 @@ func (d *Desk) receive(packet []byte, from netip.AddrPort, now time.Duration, se
 	return h.node, flows, nil
 }
 
-// take notes a message of a session: the one in use, or the one to come, whose number the
-// node has heard.
-func (s *nodeSession) take(h *header, from netip.AddrPort, now time.Duration) error {
+// session is a number for a new session.
+func (d *Desk) session() uint64 { return d.c.Random() | 1 }
+
+// take notes a message of a session: the one in use, or a new one, whose node has heard what
+// the server has offered.
+func (d *Desk) take(s *nodeSession, h *header, from netip.AddrPort, now time.Duration) error {
 	switch {
-	case h.heard == 0:
-		return RejectReplay
-	case h.session == s.nextOf && h.heard == s.nextOwn:
-		s.theirs, s.own, s.window = s.nextOf, s.nextOwn, topoupdate.ReplayWindow{}
-		s.nextOf, s.nextOwn = 0, 0
-	case h.session != s.theirs || h.heard != s.own || !s.window.Fresh(h.counter):
+	case h.heard == s.offered:
+		s.theirs, s.own, s.offered, s.window = h.session, s.offered, d.session(), topoupdate.ReplayWindow{}
+	case h.heard == 0 || h.session != s.theirs || h.heard != s.own || !s.window.Fresh(h.counter):
 		return RejectReplay
 	}
 	s.window.Mark(h.counter)
@@ -179,30 +187,29 @@ func (s *nodeSession) take(h *header, from netip.AddrPort, now time.Duration) er
 	return nil
 }
 
-// hello answers a hello.
+// hello answers a hello. One that is of no session may be old, so it changes nothing: all of
+// these are offered the same number until a node proves that it has heard it.
 func (d *Desk) hello(s *nodeSession, h *header, from netip.AddrPort, now time.Duration, send func(to netip.AddrPort, b []byte)) error {
-	// One that has heard another number than this server's has heard an earlier start of the
-	// server. The answer has a new number, and makes the node begin anew.
-	if h.heard != 0 {
-		if err := s.take(h, from, now); err != nil && h.session == s.theirs {
-			return err
-		}
+	err := d.take(s, h, from, now)
+	switch {
+	case err == nil:
+		d.answer(s, h, s.own, &s.answers, from, now, send)
+	case h.session != s.theirs:
+		// One that has heard another number has heard an earlier start of the server. What it is
+		// offered makes the node begin anew.
+		d.answer(s, h, s.offered, &s.unproven, from, now, send)
+	case h.heard == 0:
+		d.answer(s, h, s.own, &s.unproven, from, now, send) // the first answer was lost
+	default:
+		return err
 	}
-	if h.session != s.theirs && h.session != s.nextOf {
-		s.nextOf, s.nextOwn = h.session, d.c.Random()|1
-	}
-	d.answer(s, h, from, now, send)
 	return nil
 }
 
-// answer says who leads.
-func (d *Desk) answer(s *nodeSession, h *header, from netip.AddrPort, now time.Duration, send func(to netip.AddrPort, b []byte)) {
-	if !s.answers.Take(1, now) {
+// answer says who leads, if there is a token for it.
+func (d *Desk) answer(s *nodeSession, h *header, own uint64, tokens *bucket.Bucket, to netip.AddrPort, now time.Duration, send func(to netip.AddrPort, b []byte)) {
+	if !tokens.Take(1, now) {
 		return
-	}
-	own := s.own
-	if h.session == s.nextOf {
-		own = s.nextOwn
 	}
 	a := header{kind: typeAnswer, fabric: d.c.Fabric, node: h.node, session: own, heard: h.session, epoch: d.epoch}
 	if d.leads {
@@ -211,7 +218,7 @@ func (d *Desk) answer(s *nodeSession, h *header, from netip.AddrPort, now time.D
 	s.sent++
 	a.counter = s.sent
 	d.b = appendLeader(appendHeader(d.b[:0], &a), d.leader)
-	send(from, d.ring.Sign(d.b, now))
+	send(to, d.ring.Sign(d.b, now))
 }
 
 // read reads the body of a report.

@@ -9,13 +9,13 @@ import (
 	"weft/flowcell"
 )
 
-// Flow is a large flow, as the node measures it at which it begins.
+// Flow is an elephant, as the node measures it at which it begins.
 type Flow struct {
 	Tuple flowcell.FiveTuple
 	Rate  uint64 // bits a second
 }
 
-// Report is large flows. It need not be all of a node's: a flow that is reported no more
+// Report is elephants. It need not be all of a node's: a flow that is reported no more
 // is forgotten after some time.
 type Report struct {
 	Flows []Flow

@@ -12,7 +12,7 @@ const (
 	RejectType                    // of a type that this side does not accept
 	RejectFabric                  // of another fabric: the fingerprints differ
 	RejectNode                    // from a node that is none of the fabric's hosts and edge switches
-	RejectSource                  // not from the address of a server
+	RejectSource                  // not from the address of a server, or of the node that it says it is
 	RejectKey                     // signed by an unknown key, or not signed
 	RejectMAC                     // wrong MAC
 	RejectReplay                  // of an old session, or with a counter seen before

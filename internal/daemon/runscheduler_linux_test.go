@@ -18,7 +18,7 @@ import (
 	"weft/topoupdate"
 )
 
-// A host, which has given its privileges away, reports a large flow and sends it by the path that
+// A host, which has given its privileges away, reports an elephant and sends it by the path that
 // a scheduler places it on, until the placement has expired: then by its policy again. What is placed by
 // a path that is not the flow's is refused.
 func TestRun_schedulesAFlow(t *testing.T) {

@@ -68,7 +68,7 @@ func (p *pinnedProgram) stats() (s elephant.ProgramStats, err error) {
 	return s, err
 }
 
-// schedule begins to report large flows, and to pin them, for the whole run, if that is wanted.
+// schedule begins to report elephants, and to pin them, for the whole run, if that is wanted.
 // Without it the host works.
 func (d *daemon) schedule(c *Config) {
 	if !c.Scheduler.On() || d.scheduler != nil {
@@ -76,7 +76,7 @@ func (d *daemon) schedule(c *Config) {
 	}
 	if err := d.startScheduling(c); err != "" && err != d.unscheduled {
 		d.unscheduled = err
-		d.log.Warnf(event.Limited, "large flows are not reported to schedulers: %s", err)
+		d.log.Warnf(event.Limited, "elephants are not reported to schedulers: %s", err)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package elephant is the part of a scheduler of large flows that is where the flows are: at
+// Package elephant is the part of a scheduler of elephants that is where the flows are: at
 // hosts and edge switches (Al-Fares' thesis, §3.1.7 and ch. 4, Hedera).
 //
 // A Detector turns what a program has counted into rates, and says which flows take more than a

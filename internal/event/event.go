@@ -44,7 +44,7 @@ const (
 	NeighbourUp      Name = "neighbour_up"
 	SwitchesRefused  Name = "switches_refused" // nothing that switches say is believed
 	SwitchesBelieved Name = "switches_believed"
-	Scheduled        Name = "scheduled" // a scheduler of large flows leads, and hears of them
+	Scheduled        Name = "scheduled" // a scheduler of elephants leads, and hears of them
 	Unscheduled      Name = "unscheduled"
 	Doubt            Name = "doubt" // about what switches tell by BGP
 	Device           Name = "device"

@@ -67,7 +67,7 @@ type SprayConfig struct {
 	// keeps to one path for each pair of hosts. The program remembers 65,536 flows.
 	Datagrams Datagrams
 
-	// Elephants are what a scheduler of large flows needs of the program: Spray.SetPins and, with
+	// Elephants are what a scheduler of elephants needs of the program: Spray.SetPins and, with
 	// PinAndCount, Spray.Elephants. Under conga, which tells receivers its paths, no flow can be pinned.
 	Elephants elephant.Duty
 

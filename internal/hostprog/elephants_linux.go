@@ -87,7 +87,7 @@ func (w *ways) pathTo(host netip.Addr, path int) (g *sprayGroup, word pathWord, 
 	return g, rack.words.words[path], true
 }
 
-// Elephants returns what the program has counted of large flows.
+// Elephants returns what the program has counted of elephants.
 func (o *Spray) Elephants() (s elephant.ProgramStats, err error) {
 	if o.duty == elephant.Nothing {
 		return s, errNoElephants

@@ -5,7 +5,7 @@ import "time"
 var (
 	schedulerLeads    = gauge("weft_scheduler_leads", "1 if this scheduler leads.")
 	schedulerNodes    = gauge("weft_scheduler_nodes", "Hosts and edge switches that were heard lately.")
-	schedulerFlows    = gauge("weft_scheduler_flows", "Large flows, by what is known of them: placed, or not.", "placed")
+	schedulerFlows    = gauge("weft_scheduler_flows", "Elephants, by what is known of them: placed, or not.", "placed")
 	schedulerRejected = counter("weft_scheduler_rejected_total", "Messages and flows that were not accepted, by reason.", "reason")
 	schedulerRefused  = counter("weft_scheduler_refused_total", "Flows and placements that were refused, by reason.", "reason")
 	schedulerDropped  = counter("weft_scheduler_dropped_flows_total", "Flows reported above a node's budget, or while another scheduler leads.")

@@ -2,7 +2,7 @@ package overview
 
 import "fmt"
 
-// Scheduler is what a host or switch says of the scheduler of large flows.
+// Scheduler is what a host or switch says of the scheduler of elephants.
 type Scheduler struct {
 	Leader    string `json:"leader"`
 	Elephants int    `json:"elephants"`
@@ -15,18 +15,18 @@ func (s *Scheduler) about() []string {
 	if s == nil {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s, %d pinned", count(s.Elephants, "large flow", "large flows"), s.Pins)}
+	return []string{fmt.Sprintf("%s, %d pinned", count(s.Elephants, "elephant", "elephants"), s.Pins)}
 }
 
-// problems are why large flows are not scheduled.
+// problems are why elephants are not scheduled.
 func (s *Scheduler) problems() []Problem {
 	switch {
 	case s == nil:
 		return nil
 	case s.Error != "":
-		return []Problem{{What: "large flows are not scheduled: " + s.Error, Do: "see the daemon's log"}}
+		return []Problem{{What: "elephants are not scheduled: " + s.Error, Do: "see the daemon's log"}}
 	case s.Leader == "":
-		return []Problem{{What: "no scheduler leads: large flows go as all others do", Do: "see whether weft scheduler runs, and has the same keys and topology"}}
+		return []Problem{{What: "no scheduler leads: elephants go as all others do", Do: "see whether weft scheduler runs, and has the same keys and topology"}}
 	}
 	return nil
 }

@@ -19,7 +19,7 @@ func TestScheduler_isTold(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !strings.Contains(s.about(), "3 large flows, 2 pinned") {
+		if !strings.Contains(s.about(), "3 elephants, 2 pinned") {
 			t.Errorf("%s: about is %q", c.status, s.about())
 		}
 		h := Host{Scheduler: s.Scheduler}

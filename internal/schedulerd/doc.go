@@ -1,4 +1,4 @@
-// Package schedulerd is weft scheduler: a central scheduler of large flows. It runs package
+// Package schedulerd is weft scheduler: a central scheduler of elephants. It runs package
 // hedera's loop on what nodes report (hedera/wire), and keeps leadership and placements on
 // etcd (hedera/store).
 //

@@ -14,8 +14,11 @@ import (
 
 	"weft/hedera"
 	"weft/internal/config"
+	"weft/internal/elephant"
 	"weft/internal/eventlog"
 	"weft/internal/service"
+	"weft/topology"
+	"weft/topology/graph"
 	"weft/topoupdate"
 )
 
@@ -30,6 +33,7 @@ type File struct {
 	Lifetime       time.Duration      `yaml:"lifetime"`
 	Threshold      float64            `yaml:"threshold"`
 	MaxFlows       int                `yaml:"max_flows"`
+	Updates        Updates            `yaml:"updates"`
 	Keys           []config.UpdateKey `yaml:"keys"`
 	AcceptUnsigned bool               `yaml:"accept_unsigned"`
 	Status         string             `yaml:"status,auto"`
@@ -37,10 +41,26 @@ type File struct {
 	Log            eventlog.Options   `yaml:"log"`
 
 	fabric hedera.Fabric
+	top    *topology.Topology // nil: the fabric is a graph
 	listen netip.AddrPort
 	tls    *tls.Config // nil without
 	lines  config.Lines
 }
+
+// Updates is where the switches' topology updates are heard.
+type Updates struct {
+	Interface string        `yaml:"interface,auto"`
+	Address   string        `yaml:"address,auto"`
+	MaxAge    time.Duration `yaml:"max_age"`
+
+	address netip.Addr
+}
+
+// off is that of an interface: nobody listens.
+const off = "off"
+
+// wanted reports whether somebody is to listen.
+func (u *Updates) wanted() bool { return u.Interface != off }
 
 // Etcd is where the schedulers' common state is.
 type Etcd struct {
@@ -100,7 +120,7 @@ const (
 // validate checks all, and reads what the file names. The first error names its key and
 // line.
 func (f *File) validate() (err error) {
-	if f.fabric, err = readFabric(f.Topology); err != nil {
+	if f.fabric, f.top, err = readFabric(f.Topology); err != nil {
 		return f.lines.Errorf("topology", "%w", err)
 	}
 	if f.listen, err = netip.ParseAddrPort(f.Listen); err != nil || f.listen.Port() == 0 || f.listen.Addr().IsUnspecified() {
@@ -109,16 +129,19 @@ func (f *File) validate() (err error) {
 	if err := f.checkEtcd(); err != nil {
 		return err
 	}
+	if err := f.checkUpdates(); err != nil {
+		return err
+	}
 	if !hedera.KnownRule(f.Rule) {
 		return f.lines.Errorf("rule", "%q is unknown%s; it is one of %s", f.Rule, config.DidYouMean(f.Rule, hedera.Rules), strings.Join(hedera.Rules, ", "))
 	}
 	switch {
 	case f.Iterations < 0 || f.Iterations > maxIterations:
 		return f.lines.Errorf("iterations", "is %d, must be from 0 to %d", f.Iterations, maxIterations)
-	case f.Period < 10*time.Millisecond || f.Period > time.Minute:
-		return f.lines.Errorf("period", "is %v, must be from 10ms to 1m", f.Period)
-	case f.Lifetime < 2*f.Period || f.Lifetime > time.Hour:
-		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to 1h", f.Lifetime, 2*f.Period)
+	case f.Period < 10*time.Millisecond || f.Period > elephant.MaxValid/2:
+		return f.lines.Errorf("period", "is %v, must be from 10ms to %v", f.Period, elephant.MaxValid/2)
+	case f.Lifetime < 2*f.Period || f.Lifetime > elephant.MaxValid: // nodes cut what is longer
+		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to %v", f.Lifetime, 2*f.Period, elephant.MaxValid)
 	case !(f.Threshold > 0 && f.Threshold <= 1):
 		return f.lines.Errorf("threshold", "is %v, must be a part of a link: above 0, at most 1", f.Threshold)
 	case f.MaxFlows < 1 || f.MaxFlows > maxFlows:
@@ -133,19 +156,56 @@ func (f *File) validate() (err error) {
 	if key, err := f.Log.Check(); err != nil {
 		return f.lines.Errorf("log."+key, "%w", err)
 	}
+	if len(f.Keys) == 0 {
+		return f.lines.Errorf("keys", "is empty, and then anybody could place flows and report them; give the fabric's keys, which weft keygen makes")
+	}
 	return config.ReadUpdateKeys(f.Keys, f.lines, "keys", program)
 }
 
 // readFabric reads a topology or a graph.
-func readFabric(spec string) (hedera.Fabric, error) {
+func readFabric(spec string) (hedera.Fabric, *topology.Topology, error) {
 	t, g, err := config.Fabric(spec)
 	switch {
 	case err != nil:
-		return nil, err
+		return nil, nil, err
 	case g != nil:
-		return hedera.NewData(g, nil), nil
+		for l := range graph.LinkID(g.NumLinks()) {
+			if !(g.Link(l).Rate > 0) {
+				low, high := g.Ends(l)
+				return nil, nil, fmt.Errorf("the link %s - %s has no rate; give it one: what a large flow is goes by the links' rates", g.Node(low).Name, g.Node(high).Name)
+			}
+		}
+		return hedera.NewData(g, nil), nil, nil
 	}
-	return hedera.NewClos(t)
+	for l := range t.Links() {
+		if !(t.Rate(l.ID) > 0) {
+			return nil, nil, fmt.Errorf("%s has links without a rate; give it all rates, in Mbit/s, here and at all nodes: what a large flow is goes by them; such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000", t)
+		}
+	}
+	f, err := hedera.NewClos(t)
+	return f, t, err
+}
+
+func (f *File) checkUpdates() (err error) {
+	u := &f.Updates
+	switch {
+	case !u.wanted():
+		return nil
+	case u.Interface == "":
+		return f.lines.Errorf("updates.interface", "is empty: give the device that leads into the fabric, or off")
+	case f.top == nil:
+		return f.lines.Errorf("updates.interface", "is %q, but the fabric is a graph, whose switches send no updates: set it to off", u.Interface)
+	}
+	if u.address, err = netip.ParseAddr(u.Address); err != nil {
+		return f.lines.Errorf("updates.address", "is %q: give this host's address in topology, such as %v", u.Address, f.top.Node(0).Addr)
+	}
+	if id, ok := f.top.ByAddr(u.address); !ok || int(id) >= f.top.NumHosts() {
+		return f.lines.Errorf("updates.address", "%v is no host of topology: give this host's, such as %v", u.address, f.top.Node(0).Addr)
+	}
+	if u.MaxAge < time.Second || u.MaxAge > time.Hour {
+		return f.lines.Errorf("updates.max_age", "is %v, must be from 1s to 1h, as the switches'", u.MaxAge)
+	}
+	return nil
 }
 
 func (f *File) checkEtcd() error {
@@ -213,7 +273,7 @@ func (f *File) loop(seed uint64) hedera.LoopConfig {
 // keys, and which links are down.
 func (f *File) sameButNews(g *File) bool {
 	strip := func(f File) File {
-		f.Keys, f.AcceptUnsigned, f.fabric, f.lines, f.tls, f.Topology = nil, false, nil, config.Lines{}, nil, ""
+		f.Keys, f.AcceptUnsigned, f.fabric, f.top, f.lines, f.tls, f.Topology = nil, false, nil, nil, config.Lines{}, nil, ""
 		return f
 	}
 	return reflect.DeepEqual(strip(*f), strip(*g)) && f.fabric.Fingerprint() == g.fabric.Fingerprint()

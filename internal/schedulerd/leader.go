@@ -17,6 +17,14 @@ import (
 // againAfter is how long a scheduler waits after a term, or after etcd did not answer.
 const againAfter = 200 * time.Millisecond
 
+// maxFailures is after how many rounds in a row that could not be written a leader resigns.
+const maxFailures = 5
+
+// maxWrite is how many changes are written at once: what was written of more is not written again.
+const maxWrite = 1000
+
+var errSession = errors.New("etcd: the session has ended: etcd was not reached for etcd.ttl")
+
 // candidate campaigns, and leads.
 type candidate struct {
 	server *server
@@ -77,6 +85,7 @@ func (c *candidate) term(ctx context.Context) error {
 		return err
 	}
 	defer term.Close()
+	defer context.AfterFunc(term.Context(), cancel)() // nothing is waited for that is too late
 	c.seed++
 	loop, err := c.begin(ctx, term)
 	if err != nil {
@@ -115,26 +124,27 @@ func (c *candidate) begin(ctx context.Context, term *store.Term) (*hedera.Loop, 
 	return loop, term.Write(ctx, put, remove)
 }
 
-// bounded is for what etcd is to do within a placement's lifetime.
+// bounded is for what etcd is to do while this scheduler leads and placements last.
 func (c *candidate) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.store.Lifetime)
+	return context.WithTimeout(ctx, min(c.store.TTL, c.store.Lifetime))
 }
 
 // rounds places flows once a period.
 func (c *candidate) rounds(ctx context.Context, term *store.Term) error {
 	todo := newUnwritten()
+	var withdrawn []hedera.Assignment // that nodes have not been told of
+	failures := 0
 	tick := time.NewTicker(c.period)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
-			return nil
-		case <-term.Done():
-			return errors.New("etcd: the session has ended: etcd was not reached for etcd.ttl")
+			return sessionError(term)
 		case <-tick.C:
 		}
 		placed, changed, ended := c.server.round()
 		todo.add(changed, ended)
+		withdrawn = append(withdrawn, ended...)
 		begun := time.Now()
 		err := c.commit(ctx, term, todo, placed)
 		if errors.Is(err, store.ErrDeposed) {
@@ -142,14 +152,30 @@ func (c *candidate) rounds(ctx context.Context, term *store.Term) error {
 		}
 		if err != nil {
 			// Nobody is told what may not be stored. Placements expire until etcd answers.
+			if failures++; failures == maxFailures || ctx.Err() != nil {
+				return err
+			}
 			c.failed(err)
 			continue
+		}
+		failures = 0
+		if term.Context().Err() != nil {
+			return errSession
 		}
 		c.server.mu.Lock()
 		c.server.stats.writeMS, c.server.stats.lastError = float64(time.Since(begun))/1e6, ""
 		c.server.mu.Unlock()
-		c.server.tell(placed, ended, c.store.Lifetime)
+		c.server.tell(placed, withdrawn, c.store.Lifetime)
+		withdrawn = nil
 	}
+}
+
+// sessionError says whether a term has ended for its session.
+func sessionError(term *store.Term) error {
+	if term.Context().Err() != nil {
+		return errSession
+	}
+	return nil
 }
 
 // commit writes what has changed.
@@ -164,10 +190,14 @@ func (c *candidate) commit(ctx context.Context, term *store.Term, todo *unwritte
 		todo.add(placed, nil) // the lease had ended, and all with it
 	}
 	put, remove := todo.lists()
-	if err := term.Write(ctx, put, remove); err != nil {
-		return err
+	for {
+		some, gone := put[:min(len(put), maxWrite)], remove[:min(len(remove), maxWrite)]
+		if err := term.Write(ctx, some, gone); err != nil {
+			return err
+		}
+		todo.written(some, gone)
+		if put, remove = put[len(some):], remove[len(gone):]; len(put)+len(remove) == 0 {
+			return nil
+		}
 	}
-	clear(todo.put)
-	clear(todo.remove)
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"weft/internal/kernel"
 	"weft/internal/metrics"
 	"weft/internal/service"
+	"weft/topoupdate/listen"
 )
 
 // dirKind is the kind of the directory that the scheduler of a network namespace has.
@@ -48,6 +49,10 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	defer all.Wait()
 	defer d.server.conn.Close()
 	defer cancel()
+	if err := d.listen(f); err != nil {
+		return err
+	}
+	defer d.deaf()
 	client, err := dial(f)
 	if err != nil {
 		return f.lines.Errorf("etcd.endpoints", "%w", err)
@@ -85,6 +90,8 @@ type daemon struct {
 	loop   service.Loop
 	server *server
 	start  time.Time
+
+	updates *listen.Listener // nil: nobody listens
 }
 
 func standardSocket() (string, error) {
@@ -134,7 +141,7 @@ func (d *daemon) reload() (string, error) {
 	if !d.file.sameButNews(next) {
 		return "", fmt.Errorf("%s: %w", d.name, errRestart)
 	}
-	if err := d.server.renew(next, d.start); err != nil {
+	if err := d.relisten(next); err != nil {
 		return "", err
 	}
 	d.file = next

@@ -12,6 +12,7 @@ import (
 	"weft/flowcell"
 	"weft/hedera"
 	"weft/hedera/wire"
+	"weft/topology"
 )
 
 // receiveBuffer is what the kernel is asked to hold of messages that wait, in bytes: reports
@@ -29,7 +30,14 @@ type server struct {
 	loop   *hedera.Loop // nil: this scheduler does not lead
 	leader string
 	epoch  uint64
+	seen   observed
 	stats  stats
+}
+
+// observed is who leads as etcd said last.
+type observed struct {
+	leader string
+	epoch  uint64
 }
 
 // stats counts since the start.
@@ -115,6 +123,9 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 	if l == nil {
 		s.desk.Lead(false, netip.AddrPort{}, s.epoch)
 		s.leader, s.stats.placed, s.stats.flows = "", 0, 0
+		if s.seen.epoch > s.epoch { // the next one leads already
+			s.obey()
+		}
 		return
 	}
 	_ = l.SetFabric(s.file.fabric) // SIGHUP may have changed it meanwhile; it is the same fabric
@@ -127,23 +138,34 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 func (s *server) follow(leader string, epoch uint64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.loop != nil {
-		return
+	s.seen = observed{leader, epoch}
+	if s.loop == nil {
+		s.obey()
 	}
-	addr, err := netip.ParseAddrPort(leader)
+}
+
+// obey has the observed scheduler lead. mu is held.
+func (s *server) obey() {
+	addr, err := netip.ParseAddrPort(s.seen.leader)
 	if err != nil {
 		addr = netip.AddrPort{} // somebody else's key
 	}
-	s.leader, s.epoch = leader, epoch
-	s.desk.Lead(false, addr, epoch)
+	s.leader, s.epoch = s.seen.leader, s.seen.epoch
+	s.desk.Lead(false, addr, s.epoch)
 }
 
-// round places all flows. The result is the caller's.
+// round places all flows. The result is the caller's. Messages are received while it is
+// computed.
 func (s *server) round() (placed, changed, ended []hedera.Assignment) {
+	begun := time.Now()
+	s.mu.Lock()
+	loop := s.loop
+	work := loop.Begin(s.now())
+	s.mu.Unlock()
+	work.Compute()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	begun := time.Now()
-	r := s.loop.Round(s.now())
+	r := loop.Finish(work)
 	s.stats.rounds++
 	s.stats.roundMS = float64(time.Since(begun)) / 1e6
 	s.stats.placed, s.stats.flows = len(r.Placed), r.Flows
@@ -156,7 +178,7 @@ func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 // withdrawn.
 func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration) {
 	byNode := make(map[netip.Addr][]wire.Placement)
-	for _, a := range ended {
+	for _, a := range withdrawals(placed, ended) {
 		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
 	}
 	for _, a := range placed {
@@ -169,9 +191,59 @@ func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration)
 	}
 }
 
+// withdrawals returns those of ended that are not placed again at the same node.
+func withdrawals(placed, ended []hedera.Assignment) (list []hedera.Assignment) {
+	if len(ended) == 0 {
+		return nil
+	}
+	type at struct {
+		node  netip.Addr
+		tuple flowcell.FiveTuple
+	}
+	again := make(map[at]bool, len(placed))
+	for _, a := range placed {
+		again[at{a.Node, a.Tuple}] = true
+	}
+	for _, a := range ended {
+		if !again[at{a.Node, a.Tuple}] {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
+// heard takes what the switches say: which links are down.
+func (s *server) heard(t *topology.Topology) error {
+	fabric, err := hedera.NewClos(t)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if fabric.Fingerprint() != s.file.fabric.Fingerprint() {
+		return errors.New("they are of another fabric")
+	}
+	if s.loop != nil {
+		if err := s.loop.SetFabric(fabric); err != nil {
+			return err
+		}
+	}
+	f := *s.file
+	f.fabric = fabric
+	s.file = &f
+	return nil
+}
+
+// fabric returns what is known of the fabric now.
+func (s *server) fabric() hedera.Fabric {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.file.fabric
+}
+
 // unwritten is what is to be written to etcd: changes of rounds whose write has failed or
-// has not been tried. It is bounded by the flows that are known, and those that have ended
-// meanwhile.
+// has not been tried. It is bounded by the flows that are known, and those that have ended in
+// maxFailures rounds.
 type unwritten struct {
 	put, remove map[flowcell.FiveTuple]hedera.Assignment
 }
@@ -188,6 +260,16 @@ func (u *unwritten) add(changed, ended []hedera.Assignment) {
 	for _, a := range changed {
 		delete(u.remove, a.Tuple)
 		u.put[a.Tuple] = a
+	}
+}
+
+// written forgets what has been written.
+func (u *unwritten) written(put, remove []hedera.Assignment) {
+	for _, a := range put {
+		delete(u.put, a.Tuple)
+	}
+	for _, a := range remove {
+		delete(u.remove, a.Tuple)
 	}
 }
 

@@ -29,7 +29,7 @@ type Status struct {
 	Refused  map[string]uint64 `json:"refused,omitempty"` // flows and placements, by reason
 
 	Rule       string  `json:"rule"`
-	Known      int     `json:"flows"`  // large ones now
+	Known      int     `json:"flows"`  // elephants now
 	Placed     int     `json:"placed"` // of them
 	Changed    uint64  `json:"placements_changed"`
 	Ended      uint64  `json:"placements_ended"`

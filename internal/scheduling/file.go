@@ -37,7 +37,7 @@ func (f File) Check(l config.Lines, t *topology.Topology, keys string, signs boo
 		return l.Errorf("scheduler.share", "is %g, must be more than 0 and less than 1, such as 0.1", f.Share)
 	case f.Every < minEvery || f.Every > maxEvery:
 		return l.Errorf("scheduler.every", "is %v, must be from %v to %v", f.Every, minEvery, maxEvery)
-	case f.LinkMbit < 0 || f.LinkMbit > maxLinkMbit:
+	case !(f.LinkMbit >= 0 && f.LinkMbit <= maxLinkMbit): // and not NaN
 		return l.Errorf("scheduler.link_mbit", "is %g, must be more than 0 and at most %g, or auto", f.LinkMbit, float64(maxLinkMbit))
 	case len(f.Servers) > maxServers:
 		return l.Errorf("scheduler.servers", "has %d entries, must have at most %d", len(f.Servers), maxServers)

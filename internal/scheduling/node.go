@@ -33,6 +33,10 @@ type Config struct {
 	Known func(elephant.Pin) error
 }
 
+// gather is Node.gather. A scheduler says all it has to say in many messages, one after the
+// other, and telling the program means to walk through all of its pins.
+const gather = 50 * time.Millisecond
+
 // client is *wire.Client.
 type client interface {
 	Send(wire.Report) bool
@@ -43,10 +47,12 @@ type client interface {
 
 // Node reports and pins. Its methods are safe for concurrent use.
 type Node struct {
-	cfg    Config
-	client client
-	stop   chan struct{}
-	ended  sync.WaitGroup
+	cfg     Config
+	client  client
+	stop    chan struct{}
+	changed chan struct{} // something is dirty
+	gather  time.Duration // how long placements are gathered until the program learns of them
+	ended   sync.WaitGroup
 
 	started time.Time
 	once    sync.Once
@@ -58,6 +64,7 @@ type Node struct {
 	reported []elephant.Rate
 	unknown  uint64 // placements whose path is not known
 	refused  string // the latest placement that was
+	dirty    bool   // the program does not know all pins
 	trouble  string // why the program cannot be read or told; "" if all is well
 	heard    bool   // a scheduler leads
 }
@@ -87,7 +94,7 @@ func newNode(c Config) (*Node, error) {
 	if c.Every <= 0 {
 		return nil, errors.New("scheduler: Every must be more than 0")
 	}
-	return &Node{cfg: c, detector: d, stop: make(chan struct{})}, nil
+	return &Node{cfg: c, detector: d, stop: make(chan struct{}), changed: make(chan struct{}, 1), gather: gather}, nil
 }
 
 func (n *Node) begin(c client) {
@@ -125,6 +132,13 @@ func (n *Node) run() {
 			return
 		case <-ticker.C:
 			n.turn()
+		case <-n.changed:
+			select {
+			case <-n.stop:
+				return
+			case <-time.After(n.gather):
+			}
+			n.flush()
 		}
 	}
 }
@@ -147,10 +161,26 @@ func (n *Node) turn() {
 		r.Flows[i] = wire.Flow{Tuple: tupleOf(e.Flow), Rate: uint64(e.Bits)}
 	}
 	n.hear(n.client.Send(r))
-	if n.pins.Expire(now) {
-		err = n.cfg.SetPins(n.pins.List())
+	if n.pins.Expire(now) || n.dirty {
+		err = n.setPins()
 	}
 	n.complain(err)
+}
+
+// flush has the program learn what has been placed.
+func (n *Node) flush() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.dirty {
+		n.complain(n.setPins())
+	}
+}
+
+// setPins has the program obey the pins. mu is held. If it fails the next turn tries again.
+func (n *Node) setPins() error {
+	err := n.cfg.SetPins(n.pins.List())
+	n.dirty = err != nil
+	return err
 }
 
 // hear tells when a scheduler begins to lead or none does any more.
@@ -162,9 +192,9 @@ func (n *Node) hear(heard bool) {
 		return
 	}
 	if heard {
-		n.cfg.Log.Infof(event.Scheduled, "the scheduler at %s leads: large flows are reported to it", n.client.Status().Leader)
+		n.cfg.Log.Infof(event.Scheduled, "the scheduler at %s leads: elephants are reported to it", n.client.Status().Leader)
 	} else {
-		n.cfg.Log.Warn(event.Unscheduled, "no scheduler leads: large flows go by the rule once their pins expire")
+		n.cfg.Log.Warn(event.Unscheduled, "no scheduler leads: elephants go by the rule once their pins expire")
 	}
 }
 
@@ -174,7 +204,7 @@ func (n *Node) complain(err error) {
 		why = err.Error()
 	}
 	if why != n.trouble && why != "" && n.cfg.Log != nil {
-		n.cfg.Log.Warnf(event.Limited, "large flows are not scheduled: %s", why)
+		n.cfg.Log.Warnf(event.Limited, "elephants are not scheduled: %s", why)
 	}
 	n.trouble = why
 }
@@ -192,7 +222,11 @@ func (n *Node) place(list []wire.Placement) {
 		n.placeOne(now, p)
 	}
 	n.pins.Expire(now)
-	n.complain(n.cfg.SetPins(n.pins.List()))
+	n.dirty = true
+	select {
+	case n.changed <- struct{}{}:
+	default: // it is known
+	}
 }
 
 func (n *Node) placeOne(now time.Duration, p wire.Placement) {

@@ -36,6 +36,13 @@ type fakeNode struct {
 	counts []elephant.Count
 	pins   []elephant.Pin
 	fails  error
+	writes int
+}
+
+// tell is a placement that the program learns of.
+func (f *fakeNode) tell(list ...wire.Placement) {
+	f.place(list)
+	f.flush()
 }
 
 var (
@@ -50,7 +57,7 @@ func newFakeNode(t *testing.T) *fakeNode {
 		Detector: elephant.Config{Link: func(netip.Addr) float64 { return 8e6 }}, Every: time.Hour,
 		Now:     func() (time.Duration, error) { return f.now, nil },
 		Counts:  func([]elephant.Count) ([]elephant.Count, error) { return f.counts, f.fails },
-		SetPins: func(p []elephant.Pin) error { f.pins = p; return nil },
+		SetPins: func(p []elephant.Pin) error { f.pins = p; f.writes++; return nil },
 		Known: func(p elephant.Pin) error {
 			if p.Path > 3 {
 				return errors.New("no such path")
@@ -62,6 +69,7 @@ func newFakeNode(t *testing.T) *fakeNode {
 		t.Fatal(err)
 	}
 	f.Node = n
+	n.gather = time.Hour // the tests say when
 	n.begin(f.client)
 	t.Cleanup(func() {
 		if n.Close(); len(f.pins) > 0 {
@@ -98,7 +106,7 @@ func TestNode_reports(t *testing.T) {
 		}
 	}
 	s := f.Status(elephant.ProgramStats{Counted: 5})
-	if s.Evicted != 3 || s.Elephants != 1 || len(s.Large) != 1 || s.Large[0].Mbit != 4.8 || s.Error != "" {
+	if s.Evicted != 3 || s.Elephants != 1 || len(s.Largest) != 1 || s.Largest[0].Mbit != 4.8 || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
 	f.fails = errors.New("the map is gone")
@@ -124,13 +132,13 @@ func TestNode_pins(t *testing.T) {
 	at := func(e elephant.Flow, path int, valid time.Duration) wire.Placement {
 		return wire.Placement{Tuple: tupleOf(e), Path: path, Via: via, For: valid}
 	}
-	f.place([]wire.Placement{at(tupleA, 1, 3*time.Second), at(tupleB, 2, time.Second), at(tupleB, 9, time.Hour)})
+	f.tell(at(tupleA, 1, 3*time.Second), at(tupleB, 2, time.Second), at(tupleB, 9, time.Hour))
 	if want := []elephant.Pin{{Flow: tupleA, Path: 1, Via: via, Until: 3 * time.Second}, {Flow: tupleB, Path: 2, Via: via, Until: time.Second}}; !slices.Equal(f.pins, want) {
 		t.Fatalf("%+v, want %+v", f.pins, want)
 	}
 	bad := at(tupleB, 0, time.Second)
 	bad.Via = netip.Addr{}
-	f.place([]wire.Placement{bad})
+	f.tell(bad)
 	if s := f.Status(elephant.ProgramStats{}); s.Unknown != 1 || s.Refused != 1 || s.Pins != 2 || len(s.Pinned) != 2 || s.Pinned[0].For != 3 || s.LastRefused == "" {
 		t.Errorf("%+v", s)
 	}
@@ -138,12 +146,27 @@ func TestNode_pins(t *testing.T) {
 	if got := pinned(); !slices.Equal(got, []elephant.Flow{tupleA}) {
 		t.Errorf("pinned %v, want the one that has not expired", got)
 	}
-	f.place([]wire.Placement{at(tupleA, 0, 0)})
+	f.tell(at(tupleA, 0, 0))
 	if got := pinned(); len(got) > 0 {
 		t.Errorf("pinned %v", got)
 	}
-	f.place([]wire.Placement{at(tupleA, 0, 1<<60)}) // cut to what is allowed
+	f.tell(at(tupleA, 0, 1<<60)) // cut to what is allowed
 	if len(f.pins) != 1 || f.pins[0].Until != f.now+elephant.MaxValid {
 		t.Errorf("%+v", f.pins)
+	}
+}
+
+// All that a scheduler says one after the other is one change of the program.
+func TestNode_placementsAreGathered(t *testing.T) {
+	f := newFakeNode(t)
+	for i := range 100 {
+		f.place([]wire.Placement{{Tuple: tupleOf(tupleA), Path: i % 3, Via: via, For: time.Minute}})
+	}
+	f.place([]wire.Placement{{Tuple: tupleOf(tupleB), Path: 1, Via: via, For: time.Minute}})
+	if f.flush(); f.writes != 1 || len(f.pins) != 2 {
+		t.Errorf("the program was told %d times, of %d pins", f.writes, len(f.pins))
+	}
+	if f.flush(); f.writes != 1 {
+		t.Error("told although nothing has changed")
 	}
 }

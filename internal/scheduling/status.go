@@ -17,7 +17,7 @@ type Status struct {
 	LeftOut   int    `json:"left_out"`  // of these, those that were too many for a report
 	Evicted   uint64 `json:"evicted"`   // flows that the program has forgotten for others
 
-	Large []Large `json:"large"` // elephants, the largest first, 32 at most
+	Largest []Elephant `json:"largest"` // of the elephants, 32 at most
 
 	Pins        int      `json:"pins"`
 	Pinned      []Pinned `json:"pinned"` // flows, 32 at most
@@ -31,8 +31,8 @@ type Status struct {
 	Error   string                `json:"error,omitempty"` // why the program cannot be read or told
 }
 
-// Large is an elephant.
-type Large struct {
+// Elephant is a flow above its share of the link.
+type Elephant struct {
 	Flow string  `json:"flow"`
 	Mbit float64 `json:"mbit"`
 }
@@ -51,13 +51,13 @@ func (n *Node) Status(program elephant.ProgramStats) *Status {
 	defer n.mu.Unlock()
 	s, p := n.detector.Stats(), n.pins.Stats()
 	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Elephants: s.Elephants, LeftOut: s.LeftOut,
-		Large: []Large{}, Pins: n.pins.Len(), Pinned: []Pinned{}, Set: p.Set, Expired: p.Expired, Refused: p.Refused,
+		Largest: []Elephant{}, Pins: n.pins.Len(), Pinned: []Pinned{}, Set: p.Set, Expired: p.Expired, Refused: p.Refused,
 		Unknown: n.unknown, LastRefused: n.refused, Program: program, Error: n.trouble}
 	if program.Counted > uint64(s.Flows) {
 		out.Evicted = program.Counted - uint64(s.Flows)
 	}
 	for _, e := range n.reported[:min(len(n.reported), shown)] {
-		out.Large = append(out.Large, Large{e.Flow.String(), e.Bits / 1e6})
+		out.Largest = append(out.Largest, Elephant{e.Flow.String(), e.Bits / 1e6})
 	}
 	now, _ := n.cfg.Now() // it has not failed before
 	for _, pin := range n.pins.List() {

@@ -11,7 +11,7 @@ import (
 	"weft/topology"
 )
 
-// schedule begins to report large flows, and to pin them, if that is wanted.
+// schedule begins to report elephants, and to pin them, if that is wanted.
 func (d *daemon) schedule(c Config) error {
 	if d.balance == nil || d.file.duty(c) == elephant.Nothing {
 		return nil
@@ -63,7 +63,7 @@ func (d *daemon) endScheduling() {
 		return
 	}
 	if err := d.scheduler.Close(); err != nil {
-		d.log.Warnf(event.Limited, "warning: pins of large flows: %v", err)
+		d.log.Warnf(event.Limited, "warning: pins of elephants: %v", err)
 	}
 }
 

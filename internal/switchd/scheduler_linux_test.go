@@ -45,7 +45,7 @@ func (l *testLab) collides() bool {
 	return min(by[0], by[1]) < max(by[0], by[1])/10
 }
 
-// Two large flows that the kernel's hash sends by one port are reported and placed apart: half
+// Two elephants that the kernel's hash sends by one port are reported and placed apart: half
 // of the bytes goes up by each port. When the scheduler is silent, the pins expire, and the
 // hash decides again. What is placed by no path of the flow's is refused.
 func TestRun_schedules(t *testing.T) {
@@ -84,7 +84,7 @@ func TestRun_schedules(t *testing.T) {
 		flows = fake.Reported(edge)
 		return len(flows) == 2 && int(flows[0].Tuple.SrcPort) == port && int(flows[1].Tuple.SrcPort) == port
 	})
-	if s := p.status().Scheduler; s.Elephants < 2 || len(s.Large) != s.Elephants || s.Pins != 0 || s.Evicted != 0 {
+	if s := p.status().Scheduler; s.Elephants < 2 || len(s.Largest) != s.Elephants || s.Pins != 0 || s.Evicted != 0 {
 		t.Errorf("%+v", s)
 	}
 

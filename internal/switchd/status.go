@@ -45,7 +45,7 @@ type Status struct {
 
 	Balance      *fabric.BalanceStats    `json:"balance,omitempty"`       // where a program balances
 	Classifier   *fabric.ClassifierStats `json:"classifier,omitempty"`    // where flows are classified
-	Scheduler    *scheduling.Status      `json:"scheduler,omitempty"`     // where large flows are reported
+	Scheduler    *scheduling.Status      `json:"scheduler,omitempty"`     // where elephants are reported
 	BalanceError string                  `json:"balance_error,omitempty"` // why neither is so, or its counters cannot be read
 
 	// What became of packets that were encapsulated for the switch or have labels. nil

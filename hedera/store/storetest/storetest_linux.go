@@ -2,6 +2,7 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/grpclog"
 
 	"weft/internal/kernel/kerneltest"
@@ -30,15 +32,40 @@ type Cluster struct {
 	t       testing.TB
 	dir     string
 	mu      sync.Mutex
-	members []*embed.Etcd
+	members []*member
 	peers   []url.URL
 	clients []url.URL
+}
+
+// member is one that runs.
+type member struct {
+	*embed.Etcd
+	sever context.CancelFunc // ends its clients' streams, as the death of a process does
+}
+
+// severed is a stream that ends with a context, too.
+type severed struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (s severed) Context() context.Context { return s.ctx }
+
+// severable returns the option of a server whose streams end with a context. Else a member
+// that is closed waits for them for seconds, while its clients believe to be heard.
+func severable(killed context.Context) grpc.ServerOption {
+	return grpc.ChainStreamInterceptor(func(srv any, s grpc.ServerStream, _ *grpc.StreamServerInfo, handler grpc.StreamHandler) error {
+		ctx, cancel := context.WithCancel(s.Context())
+		defer cancel()
+		defer context.AfterFunc(killed, cancel)()
+		return handler(srv, severed{s, ctx})
+	})
 }
 
 // New starts n members.
 func New(t testing.TB, n int) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, dir: t.TempDir(), members: make([]*embed.Etcd, n)}
+	c := &Cluster{t: t, dir: t.TempDir(), members: make([]*member, n)}
 	var held []net.Listener // so that the ports are different ones
 	address := func() url.URL {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -83,8 +110,11 @@ func (c *Cluster) Start(i int) {
 	e.TickMs, e.ElectionMs, e.UnsafeNoFsync = 20, 200, true
 	e.LogLevel = "fatal"
 	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapcore.NewNopCore()))
+	killed, sever := context.WithCancel(context.Background())
+	e.GRPCAdditionalServerOptions = append(e.GRPCAdditionalServerOptions, severable(killed))
 	m, err := embed.StartEtcd(e)
 	if err != nil {
+		sever()
 		c.t.Errorf("etcd member %d: %v", i, err)
 		return
 	}
@@ -95,7 +125,7 @@ func (c *Cluster) Start(i int) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.members[i] = m
+	c.members[i] = &member{m, sever}
 }
 
 // Kill ends a member without a word to the others.
@@ -105,6 +135,7 @@ func (c *Cluster) Kill(i int) {
 	c.members[i] = nil
 	c.mu.Unlock()
 	if m != nil {
+		m.sever()
 		m.Server.HardStop()
 		m.Close()
 	}

@@ -3,7 +3,7 @@
  * counters has COUNTED, PINNED and UNPINNED.
  *
  * A program counts the bytes of each five-tuple of TCP and UDP, as they are on the wire. Its
- * agent reads that, and reports the large flows to a scheduler (Al-Fares' thesis, ch. 4). The
+ * agent reads that, and reports the elephants to a scheduler (Al-Fares' thesis, ch. 4). The
  * scheduler may answer with a path for a flow: a pin, which the program obeys before its rule
  * until the pin expires.
  */
