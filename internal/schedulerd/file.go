@@ -172,14 +172,14 @@ func readFabric(spec string) (hedera.Fabric, *topology.Topology, error) {
 		for l := range graph.LinkID(g.NumLinks()) {
 			if !(g.Link(l).Rate > 0) {
 				low, high := g.Ends(l)
-				return nil, nil, fmt.Errorf("the link %s - %s has no rate; give it one: what a large flow is goes by the links' rates", g.Node(low).Name, g.Node(high).Name)
+				return nil, nil, fmt.Errorf("the link %s - %s has no rate; give it one: what an elephant is goes by the links' rates", g.Node(low).Name, g.Node(high).Name)
 			}
 		}
 		return hedera.NewData(g, nil), nil, nil
 	}
 	for l := range t.Links() {
 		if !(t.Rate(l.ID) > 0) {
-			return nil, nil, fmt.Errorf("%s has links without a rate; give it all rates, in Mbit/s, here and at all nodes: what a large flow is goes by them; such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000", t)
+			return nil, nil, fmt.Errorf("%s has links without a rate; give it all rates, in Mbit/s, here and at all nodes: what an elephant is goes by them; such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000", t)
 		}
 	}
 	f, err := hedera.NewClos(t)
