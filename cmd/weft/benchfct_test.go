@@ -78,18 +78,18 @@ func TestBenchFCT_workloadFile(t *testing.T) {
 // A row that is void says so, and one without a model has nothing beside it.
 func TestBesideRows_byHand(t *testing.T) {
 	rows := besideRows([]fct.Result{
-		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: 90, IdlePercent: 4, Void: true, Measured: fct.InLab},
-		{Policy: "b", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, IdlePercent: 50, Measured: fct.InLab},
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: 90, SYNRetransmits: 7, IdlePercent: 4, Void: true, Measured: fct.InLab},
+		{Policy: "b", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, SYNRetransmits: -1, IdlePercent: 50, Measured: fct.InLab},
 		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 20, P99Ms: 30, IdlePercent: -1, Measured: fct.InSimulator},
 		{Policy: "a", SizeClass: "mice", Load: 0.5, Measured: fct.InLab},
 	})
 	if len(rows) != 2 || len(rows[0]) != len(besideHead) || len(rows[1]) != len(besideHead) {
 		t.Fatalf("%q", rows)
 	}
-	if r := rows[0]; r[5] != "1.50" || r[8] != "3.00" || r[11] != "4 VOID" {
+	if r := rows[0]; r[5] != "1.50" || r[8] != "3.00" || r[11] != "7" || r[12] != "4 VOID" {
 		t.Errorf("%q", r)
 	}
-	if r := rows[1]; r[4] != "none" || r[11] != "50" {
+	if r := rows[1]; r[4] != "none" || r[11] != "" || r[12] != "50" {
 		t.Errorf("%q", r)
 	}
 }
