@@ -101,10 +101,11 @@ func newHandover[P any](d Divider, tcp, datagrams *resequencer.Buffer[P]) *hando
 		stats: HandoverStats{SharePercent: 100}}
 }
 
-// shed has the divider keep the flows for which the reader has no time.
-func (h *handover) shed(q *standing, now time.Duration) {
+// shed has the divider keep the flows for which the reader has no time. It is called after each
+// read; empty is that of shedding.read.
+func (h *handover) shed(empty bool, now time.Duration) {
 	was := h.sheds.parts
-	if !h.sheds.read(q, now) || h.divider.Limit(h.sheds.from, h.sheds.parts) != nil { // closed: nothing is diverted any more
+	if !h.sheds.read(empty, now) || h.divider.Limit(h.sheds.from, h.sheds.parts) != nil { // closed: nothing is diverted any more
 		return
 	}
 	if h.sheds.parts < was {

@@ -64,7 +64,6 @@ type Ingress[P any] struct {
 	reseq *resequencer.Buffer[P]
 	// datagrams is that of datagrams that are numbered; nil without handover.
 	datagrams *resequencer.Buffer[P]
-	queue     standing          // in the source
 	segments  []flowcell.Packet // of the batch, for the resequencer
 	packets   []P
 	marked    []arrivedMark
@@ -192,10 +191,9 @@ func (in *Ingress[P]) round() error {
 		in.take(&a, now)
 	}
 	in.push(now)
-	in.queue.read(!in.from.filled() || in.from.waited(), now)
 	in.release(now, !in.from.filled())
 	if in.handover != nil {
-		in.handover.shed(&in.queue, now)
+		in.handover.shed(!in.from.filled() || in.from.waited(), now)
 	}
 	in.lend() // for the next batch, while we have the lock
 	return err
@@ -291,10 +289,9 @@ func (in *Ingress[P]) release(now time.Duration, drained bool) {
 		return
 	}
 	arrived := len(in.ready)
-	holds := in.queue.holds(now)
-	in.ready = in.reseq.Expire(holds, in.ready)
+	in.ready = in.reseq.Expire(now, in.ready)
 	if in.datagrams != nil {
-		in.ready = in.datagrams.Expire(holds, in.ready)
+		in.ready = in.datagrams.Expire(now, in.ready)
 	}
 	expired := len(in.ready) > arrived
 	in.deliver()
@@ -302,7 +299,7 @@ func (in *Ingress[P]) release(now time.Duration, drained bool) {
 		in.handover.settle(expired, drained, now)
 	}
 	if at, ok := in.nextDeadline(); ok {
-		in.timer.Reset(at - holds)
+		in.timer.Reset(at - now)
 	} else {
 		in.timer.Stop()
 	}

@@ -16,6 +16,8 @@ type shedding struct {
 	all, parts int
 	from       int           // the first of the parts
 	changed    time.Duration // when the parts were looked at for becoming more, or became fewer
+	standing   bool          // the last read left a queue
+	since      time.Duration // the first of such reads in a row
 }
 
 const (
@@ -28,16 +30,19 @@ const (
 
 func newShedding(parts int) shedding { return shedding{all: parts, parts: parts} }
 
-// read takes note of a read, which has found a queue that stands or not. It reports whether other
-// parts are to be diverted from now on.
-func (s *shedding) read(q *standing, now time.Duration) (news bool) {
+// read takes note of a read. empty says that it found nothing at first, or less than it had room
+// for. It reports whether other parts are to be diverted from now on.
+func (s *shedding) read(empty bool, now time.Duration) (news bool) {
 	was := s.parts
 	switch {
-	case !q.queue:
+	case empty:
+		s.standing = false
 		n := int((now - s.changed) / shedRaise)
 		s.parts = min(s.parts+n, s.all)
 		s.changed += time.Duration(n) * shedRaise
-	case now-max(q.since, s.changed) >= shedAfter:
+	case !s.standing:
+		s.standing, s.since = true, now
+	case now-max(s.since, s.changed) >= shedAfter:
 		s.changed = now
 		s.parts = s.parts * 3 / 4
 		s.from = (s.from + was - s.parts) % s.all

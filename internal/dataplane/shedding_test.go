@@ -1,18 +1,13 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"testing"
 	"time"
-
-	"weft/link"
-	"weft/resequencer"
 )
 
 // reader is one that has time for so many packets in a millisecond, a batch at a time, and waits
 // where there are none. Its flows send evenly.
 type reader struct {
-	queue    standing
 	sheds    shedding
 	now      time.Duration
 	waiting  float64
@@ -65,8 +60,7 @@ func (r *reader) run(d time.Duration) (served float64, back map[int]int) {
 		r.waiting += load*work.Seconds()*1000 - took
 		served += took
 		r.now += step + work
-		r.queue.read(waited || took < superBatch, r.now)
-		if was := r.sheds; r.sheds.read(&r.queue, r.now) {
+		if was := r.sheds; r.sheds.read(waited || took < superBatch, r.now) {
 			for part := range r.flows {
 				if !serves(&was, part) && serves(&r.sheds, part) {
 					back[part]++
@@ -128,58 +122,5 @@ func TestShedding_bursts(t *testing.T) {
 		if r.sheds.parts != 256 {
 			t.Errorf("bursts of %d packets: %d parts of 256 are left", burst, r.sheds.parts)
 		}
-	}
-}
-
-// While a queue stands, holes end as of when what may fill them was seen, but not much later.
-func TestStanding_holds(t *testing.T) {
-	var s standing
-	at := func(ms int) time.Duration { return time.Duration(ms) * time.Millisecond }
-	if s.read(true, at(1)); s.holds(at(5)) != at(5) {
-		t.Error("without a queue they end late")
-	}
-	s.read(false, at(10))
-	s.read(false, at(11))
-	if got := s.holds(at(11)); got != at(10) {
-		t.Errorf("at 11 ms they end as of %v", got)
-	}
-	if got := s.holds(at(30)); got != at(30)-behind {
-		t.Errorf("at 30 ms they end as of %v", got)
-	}
-	if s.read(true, at(31)); s.holds(at(31)) != at(31) {
-		t.Error("behind the queue they end late")
-	}
-}
-
-// A reader that has filled all its room does not know whether more waits. What is behind a hole
-// comes out all the same, and no earlier than a moment later.
-func TestGateway_roomFilledExactly(t *testing.T) {
-	clock := new(handClock)
-	programs, below := &script{recorder: recorder{max: link.MaxSuperLen}}, &script{header: link.VnetHeader{Flags: link.VnetDataValid}}
-	const hold = 5 * time.Millisecond
-	g, err := NewGateway(GatewayConfig{Address: addrB, Topology: fatTree, Programs: programs, Fabric: below, Policy: "drb", Seed: 1,
-		Resequencer: resequencer.Config{Discipline: resequencer.Sequence, Hold: hold, MinHold: hold}, Clock: clock})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	for i := range superBatch { // in order but for the last, each flow's own
-		b := dataPacket(uint16(1+min(i, superBatch-2)), 1000)
-		if i == superBatch-1 {
-			binary.BigEndian.PutUint32(b[24:], binary.BigEndian.Uint32(b[24:])+2000)
-		}
-		below.packets = append(below.packets, fixed(b))
-	}
-	if err := g.ReadFabric(); err != nil {
-		t.Fatal(err)
-	}
-	if n := len(programs.written); n != superBatch-1 {
-		t.Fatalf("%d packets delivered", n)
-	}
-	if clock.Run(hold); len(programs.written) != superBatch-1 {
-		t.Error("the hole ended though what fills it may wait in the source")
-	}
-	if clock.Run(behind); len(programs.written) != superBatch {
-		t.Errorf("%d packets delivered when the time was up", len(programs.written))
 	}
 }
