@@ -191,7 +191,7 @@ func began(n *atomic.Int32) []papers.Experiment {
 func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 	plain := t.TempDir()
 	t.Setenv("GIT_CEILING_DIRECTORIES", filepath.Dir(plain))
-	kept, torn := repository(t), repository(t)
+	kept, torn := gitDir(t), gitDir(t)
 	if err := os.WriteFile(filepath.Join(torn, results.MutantsFile), []byte("[{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -230,21 +230,9 @@ func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 	}
 }
 
-// repository is a directory in a git repository.
-func repository(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	for _, args := range [][]string{{"init", "-q"}, {"-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "--allow-empty", "-m", "a"}} {
-		if out, err := exec.Command("git", append([]string{"-C", dir}, args...)...).CombinedOutput(); err != nil {
-			t.Skipf("git: %v: %s", err, out)
-		}
-	}
-	return dir
-}
-
 // A directory in a repository gets the results.
 func TestSimRun_stores(t *testing.T) {
-	dir := repository(t)
+	dir := gitDir(t)
 	o := simJobs(3, 1)
 	o.store, o.Seeds = dir, papers.EnoughSeeds
 	if _, _, err := sim(t, o, "drb-f1"); err != nil {
