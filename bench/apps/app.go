@@ -89,7 +89,7 @@ var Rows = []Row{
 	{"gateway-presto", "weft host in mode gateway, flowcells of 8 KB", "", "mode: gateway\npolicy: presto\nflowcell_bytes: 8192\n"},
 	{"gateway-luopan", "weft host in mode gateway, flowcells of 8 KB, congestion by samples", "", "mode: gateway\npolicy: luopan\nflowcell_bytes: 8192\n"},
 	{"offload-drb", "weft host in mode offload, packets by digit reversal", "", "mode: offload\npolicy: drb\n"},
-	{"host-auto", "weft host by its defaults", "", "mode: auto\n"},
+	{"host-auto", "weft host, mode and policy by its defaults", "", "mode: auto\n"},
 	{"switch-drill", "switches by drill, plain hosts", "drill", ""},
 	{"switch-drb", "switches by digit reversal, plain hosts", "drb", ""},
 }

@@ -66,7 +66,8 @@ func benchAppsHelp() string {
 	var s strings.Builder
 	fmt.Fprint(&s, `Apps builds a lab and runs programs of Debian in it, as they are, in one row after the
 other. Every host runs a server and a client, whose server is at a host of another rack.
-All clients start together, so that their paths collide; each moves about --bytes. It
+Clients are started one right after the other, so that their paths collide; each moves about
+--bytes. The time includes their start. It
 prints the time until the last client is done, the highest 99th percentile of a client's
 requests, and their ratios to kernel-ecmp's of the same round. It needs root.
 
@@ -77,8 +78,10 @@ Ranks of MPI poll while they wait, at the lowest priority: what they take counts
 for the time of interrupts.
 
 An app whose programs are not there has a line that names the packages to install. An app
-that fails has a line that says why, and the exit status is 1. If weft is killed, weft lab
-down --name apps ends all programs.
+that fails has a line that says why, and the exit status is 1. In rows of weft hosts send at
+most 125 probes a second (the default is 2,000), as 16 of them share the processors. If weft is
+killed, weft lab down --name apps ends the programs, and --name apps1, apps2 and so on those of
+rows of switches; directories weft-apps-* stay where temporary files are.
 
 Apps, with the packages that have them:
 `)

@@ -13,8 +13,8 @@ import (
 	"weft/topoupdate"
 )
 
-// maxServers bounds the schedulers of a fabric.
-const maxServers = 16
+// MaxServers bounds the schedulers of a fabric.
+const MaxServers = 16
 
 // ClientConfig configures a Client.
 type ClientConfig struct {
@@ -31,8 +31,8 @@ func (c *ClientConfig) check() error {
 	switch {
 	case !c.Address.IsValid():
 		return errors.New("hedera: ClientConfig.Address is missing: give the node's own in the fabric")
-	case len(c.Servers) == 0 || len(c.Servers) > maxServers:
-		return fmt.Errorf("hedera: ClientConfig.Servers are %d: give 1 to %d", len(c.Servers), maxServers)
+	case len(c.Servers) == 0 || len(c.Servers) > MaxServers:
+		return fmt.Errorf("hedera: ClientConfig.Servers are %d: give 1 to %d", len(c.Servers), MaxServers)
 	case c.Place == nil:
 		return errors.New("hedera: ClientConfig.Place is missing")
 	}
@@ -72,8 +72,8 @@ type ClientStatus struct {
 	Rejected   map[string]uint64 `json:"rejected,omitempty"`
 }
 
-// random is a number that nobody can foresee.
-func random() uint64 {
+// Random is a number that nobody can foresee.
+func Random() uint64 {
 	var b [8]byte
 	rand.Read(b[:]) // it never fails
 	return binary.BigEndian.Uint64(b[:])
@@ -85,7 +85,7 @@ func Dial(c ClientConfig) (*Client, error) {
 	if err := c.check(); err != nil {
 		return nil, err
 	}
-	node, err := NewNode(NodeConfig{Fabric: c.Fabric, Address: c.Address, Servers: c.Servers, Keys: c.Keys, Random: random}, 0)
+	node, err := NewNode(NodeConfig{Fabric: c.Fabric, Address: c.Address, Servers: c.Servers, Keys: c.Keys, Random: Random}, 0)
 	if err != nil {
 		return nil, fmt.Errorf("hedera: ClientConfig.%w", err)
 	}

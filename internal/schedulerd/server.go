@@ -1,8 +1,6 @@
 package schedulerd
 
 import (
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"net"
 	"net/netip"
@@ -57,14 +55,8 @@ type stats struct {
 	sendErrors uint64
 }
 
-func random() uint64 {
-	var b [8]byte
-	rand.Read(b[:]) // it never fails
-	return binary.BigEndian.Uint64(b[:])
-}
-
 func newServer(f *File, start time.Time) (*server, error) {
-	desk, err := wire.NewDesk(wire.DeskConfig{Fabric: f.fabric.Fingerprint(), Keys: f.keys(start), Known: f.fabric.Known, Random: random})
+	desk, err := wire.NewDesk(wire.DeskConfig{Fabric: f.fabric.Fingerprint(), Keys: f.keys(start), Known: f.fabric.Known, Random: wire.Random})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,6 @@ type File struct {
 const (
 	minEvery    = 100 * time.Millisecond
 	maxEvery    = time.Minute
-	maxServers  = 16
 	maxLinkMbit = 1e7
 )
 
@@ -39,8 +38,8 @@ func (f File) Check(l config.Lines, t *topology.Topology, keys string, signs boo
 		return l.Errorf("scheduler.every", "is %v, must be from %v to %v", f.Every, minEvery, maxEvery)
 	case !(f.LinkMbit >= 0 && f.LinkMbit <= maxLinkMbit): // and not NaN
 		return l.Errorf("scheduler.link_mbit", "is %g, must be more than 0 and at most %g, or auto", f.LinkMbit, float64(maxLinkMbit))
-	case len(f.Servers) > maxServers:
-		return l.Errorf("scheduler.servers", "has %d entries, must have at most %d", len(f.Servers), maxServers)
+	case len(f.Servers) > wire.MaxServers:
+		return l.Errorf("scheduler.servers", "has %d entries, must have at most %d", len(f.Servers), wire.MaxServers)
 	}
 	for i, s := range f.Servers {
 		if s.Port() == 0 || s.Addr().IsUnspecified() || s.Addr().IsMulticast() {
