@@ -264,7 +264,8 @@ func (b *Bed) awaitHealthy(ctx context.Context, node string, limit time.Duration
 	}
 }
 
-// Healthy has traffic without a fault, and notes all that the tools say.
+// Healthy has traffic without a fault, and notes all that the tools say. It tells each alarm
+// at once.
 func (b *Bed) Healthy(ctx context.Context, d time.Duration) (h Health, err error) {
 	h.Alarms = []Alarm{}
 	tools := b.tools()
@@ -282,6 +283,7 @@ func (b *Bed) Healthy(ctx context.Context, d time.Duration) (h Health, err error
 			}
 			if h.Asked++; s.Alarm {
 				h.Alarms = append(h.Alarms, Alarm{t, time.Since(began).Seconds(), s.First})
+				b.note("after %.0f s: %s: %s", time.Since(began).Seconds(), t, s.First)
 			}
 		}
 	}
