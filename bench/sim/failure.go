@@ -3,7 +3,7 @@ package sim
 // fail takes links down, or up again. What waits for a link that goes down, or is on
 // it, is lost. A port that comes back is empty.
 func (s *simulation) fail(f *Failure, number uint32) {
-	s.wheel.push(event{at: s.now + ps(f.Told), what: number, next: news})
+	s.wheel.push(event{at: s.now + ps(f.Told), what: number, load: news})
 	failed := make(map[int32]bool)
 	for _, l := range f.Links {
 		for _, port := range []int32{up(int32(l)), down(int32(l))} {
@@ -20,23 +20,23 @@ func (s *simulation) fail(f *Failure, number uint32) {
 	if f.Up {
 		return
 	}
-	for i := range s.packets {
-		p := &s.packets[i]
-		if p.kind == unused || p.flags&gone != 0 || p.hop == atHost {
-			continue
+	s.wheel.each(func(e *event) {
+		if !e.isPacket() || e.load&gone != 0 {
+			return
 		}
-		if port := s.on(p); failed[port] {
+		if port := s.on(e); failed[port] {
 			s.ports[port].drops++
 			s.class[s.ports[port].class].drops++
-			p.flags |= gone
+			e.load |= gone
 		}
-	}
+	})
 }
 
 // on returns the port that a packet has left last.
-func (s *simulation) on(p *packet) int32 {
-	if p.hop > 1 {
-		return p.route[p.hop-2]
+func (s *simulation) on(e *event) int32 {
+	p := &s.packets[e.what]
+	if n := passed(e.load); n > 1 {
+		return p.route[n-2]
 	}
 	switch p.kind {
 	case data:

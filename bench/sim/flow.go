@@ -67,7 +67,7 @@ func (s *simulation) takeNext() {
 	}
 	s.next = f
 	s.awaited++
-	s.wheel.push(event{at: max(ps(f.Start), s.now), next: nextFlow})
+	s.wheel.push(event{at: max(ps(f.Start), s.now), load: nextFlow})
 }
 
 // beginLater has a flow begin in its time that the Workload begins because another
@@ -83,7 +83,7 @@ func (s *simulation) beginLater(f workload.Flow) {
 		i = uint32(len(s.later))
 		s.later = append(s.later, f)
 	}
-	s.wheel.push(event{at: max(ps(f.Start), s.now), what: i, next: laterFlow})
+	s.wheel.push(event{at: max(ps(f.Start), s.now), what: i, load: laterFlow})
 }
 
 // beginFlow begins one now.
@@ -153,7 +153,7 @@ func (s *simulation) pump(i uint32, f *flow) {
 // where it is, and looks for a new place when its time has come.
 func (s *simulation) setTimer(i uint32, f *flow, at int64) {
 	f.timerAt = max(at, s.now)
-	s.wheel.push(event{at: f.timerAt, what: i, next: timer})
+	s.wheel.push(event{at: f.timerAt, what: i, load: timer})
 }
 
 func (s *simulation) timer(i uint32) {

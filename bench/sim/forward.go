@@ -9,16 +9,17 @@ import (
 func (f *fabric) unrouted(p *packet, src, dst int32) {
 	p.hops = f.hops(src, dst)
 	for i := range p.hops {
-		p.route[i] = undecided
+		p.route[i] = unchosen
 	}
 	p.route[p.hops-1] = down(dst)
 }
 
 // choose has a switch choose the next port of a packet, and sets what follows from
 // it.
-func (s *simulation) choose(i uint32) {
+func (s *simulation) choose(i, load uint32) {
+	load &^= kinds
 	if s.graph != nil {
-		s.forward(i)
+		s.forward(i, load)
 		return
 	}
 	f := &s.fabric
@@ -26,14 +27,15 @@ func (s *simulation) choose(i uint32) {
 	src, dst := s.show(p)
 	from := f.rack[src]
 	sw, in, agg := f.edge[from], up(src), int32(0)
-	if p.hop == 2 {
+	second := passed(load) == 2
+	if second {
 		agg = p.route[0]>>1 - f.edgeUp[from]
 		sw, in = f.agg[f.pod[from]]+agg, p.route[0]
 	}
 	n := int32(s.switches.Up(topology.NodeID(sw), in, &s.looked, s.clock()))
 	p.mark = s.looked.Mark
 	port := up(f.edgeUp[from] + max(n, 0))
-	if p.hop == 2 {
+	if second {
 		port = up(f.coreUp[f.pod[from]] + agg*f.cores + max(n, 0))
 	}
 	if n < 0 { // no way from here; counted at the first port
@@ -41,14 +43,16 @@ func (s *simulation) choose(i uint32) {
 		return
 	}
 	switch {
-	case p.hop == 2:
+	case second:
 		f.route(&p.route, src, dst, int(agg*f.cores+n))
+		s.transmit(port, i, load, wayBy(p.route[2:]))
 	case p.hops == 3:
 		f.route(&p.route, src, dst, int(n))
+		s.transmit(port, i, load, wayBy(p.route[1:3]))
 	default:
 		p.route[0] = port
+		s.transmit(port, i, load|undecided, way{})
 	}
-	s.transmit(port, i)
 }
 
 // show makes looked what switches see of a packet, and returns its ends.

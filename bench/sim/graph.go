@@ -19,7 +19,7 @@ type graphFabric struct {
 	views map[topology.NodeID]*topology.Topology
 }
 
-// Entries of a packet's route in a graphFabric. Those that are not here are undecided.
+// Entries of a packet's route in a graphFabric. Those that are not here are unchosen.
 const (
 	lastPort  = 0 // that it has left, once it has left its host's
 	bouncing  = 2 // the switch that it is still to bounce at, -1: none
@@ -186,7 +186,7 @@ func (s *simulation) lead(p *packet, src, dst int32, path int, hash uint64) {
 		edge, bounce = pair.List[path].Edge(), pair.List[path].Bounce
 	}
 	p.hops = maxHops
-	p.route = [maxHops]int32{undecided, undecided, int32(bounce), 0, down(dst)}
+	p.route = [maxHops]int32{unchosen, unchosen, int32(bounce), 0, down(dst)}
 	var links []int32
 	if own := f.Up(graph.NodeID(src)); len(own) == 1 {
 		p.route[firstPort] = up(int32(own[0].Link))
@@ -217,10 +217,10 @@ func (s *simulation) uplink(host int32) int32 {
 }
 
 // forward has a switch of a Graph send a packet on.
-func (s *simulation) forward(i uint32) {
+func (s *simulation) forward(i, load uint32) {
 	f, p := s.graph, &s.packets[i]
 	last := p.route[lastPort]
-	if last == undecided {
+	if last == unchosen {
 		last = p.route[firstPort]
 	}
 	at, high := f.Ends(graph.LinkID(last >> 1))
@@ -244,11 +244,11 @@ func (s *simulation) forward(i uint32) {
 	if len(list) > 1 {
 		port = list[spray.HashAt(s.looked.Hash^f.seed, topology.NodeID(at))%uint64(len(list))]
 	}
-	p.route[lastPort], p.hop = port, 1
-	if low, _ := f.Ends(graph.LinkID(port >> 1)); low == graph.NodeID(dst) {
-		p.hop = p.hops // it arrives
+	p.route[lastPort] = port
+	if low, _ := f.Ends(graph.LinkID(port >> 1)); low != graph.NodeID(dst) {
+		load |= undecided
 	}
-	s.transmit(port, i)
+	s.transmit(port, i, load-onePassed, way{}) // however many hops
 }
 
 // graphPlace is where a port of a Graph is. Ports above the aggregation switches are AggUp and

@@ -17,11 +17,10 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 	p := &s.packets[n]
 	*p = packet{
 		bytes: g.Len + int32(s.tcp.HeaderBytes),
-		kind:  data, flags: s.capable,
+		kind:  data, again: g.Retransmit,
 		flow: i, order: f.order.sent, seq: g.Seq, sent: s.now,
 	}
 	if g.Retransmit {
-		p.flags |= again
 		s.retransmits++
 	}
 	f.order.sent++
@@ -38,13 +37,14 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 		p.number = f.numbers.Next(s.unit, uint32(g.Seq), int(g.Len), now)
 		s.fabric.unrouted(p, f.src, f.dst)
 	}
-	s.leaveHost(n, p, f.src)
+	s.leaveHost(n, p, f.src, s.capable)
 }
 
 // leaveHost puts a packet into a host's own queue.
-func (s *simulation) leaveHost(n uint32, p *packet, host int32) {
+func (s *simulation) leaveHost(n uint32, p *packet, host int32, flags uint32) {
 	first := s.first(p, host)
-	if s.transmit(first, n) {
+	rest, then := p.start()
+	if s.transmit(first, n, loadOf(p.bytes, flags|then), rest) {
 		p.since = sinceSent(p, s.ports[first].busy+s.delay)
 	}
 }
@@ -55,12 +55,13 @@ func sinceSent(p *packet, at int64) uint32 {
 }
 
 // receive takes a packet in at the end of its way.
-func (s *simulation) receive(n uint32) {
-	p := &s.packets[n]
-	if p.flags&gone != 0 {
+func (s *simulation) receive(n, load uint32) {
+	if load&gone != 0 {
 		s.discard(n)
 		return
 	}
+	p := &s.packets[n]
+	p.marked = load&marked != 0
 	switch p.kind {
 	case data:
 		s.receiveData(n, p)
@@ -87,7 +88,6 @@ func (s *simulation) receiveData(n uint32, p *packet) {
 		return
 	}
 	p.since = sinceSent(p, s.now)
-	p.hop = atHost
 	g := &s.segment
 	g.Flow = f.tuple
 	g.Length = int(p.bytes)
@@ -126,7 +126,7 @@ func (s *simulation) arrived(p *packet, o *order) {
 func (s *simulation) awaitExpiry() {
 	if at, ok := s.resequencer.NextDeadline(); ok && ps(at) < s.expiryAt {
 		s.expiryAt = max(ps(at), s.now)
-		s.wheel.push(event{at: s.expiryAt, next: expiry})
+		s.wheel.push(event{at: s.expiryAt, load: expiry})
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *simulation) accept(n uint32, p *packet) {
 	if s.resequencer != nil {
 		s.resequencing.add((s.now-p.sent)/1000 - int64(p.since))
 	}
-	a, bytes := f.receiver.Data(p.seq, p.bytes-int32(s.tcp.HeaderBytes), p.flags&marked != 0)
+	a, bytes := f.receiver.Data(p.seq, p.bytes-int32(s.tcp.HeaderBytes), p.marked)
 	s.delivered[f.dst] += bytes
 	now := s.clock()
 	if f.receiver.Done() && f.end == 0 {
@@ -155,15 +155,16 @@ func (s *simulation) accept(n uint32, p *packet) {
 	}
 	s.ackPackets++
 	sent := p.sent
-	if p.flags&again != 0 {
+	if p.again {
 		sent = -1
 	}
 	*p = packet{
 		bytes: int32(s.tcp.HeaderBytes), kind: ack, flow: p.flow,
 		seq: a.Cum, order: uint32(a.Sacked - a.Cum), since: uint32(a.SackedLen), sent: sent,
 	}
+	load := loadOf(p.bytes, 0)
 	if a.ECE {
-		p.flags = marked
+		load |= marked
 	}
 	if s.hosts != nil {
 		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), f.back)
@@ -173,14 +174,15 @@ func (s *simulation) accept(n uint32, p *packet) {
 	} else {
 		s.fabric.unrouted(p, f.dst, f.src)
 	}
-	s.transmit(s.first(p, f.dst), n)
+	rest, then := p.start()
+	s.transmit(s.first(p, f.dst), n, load|then, rest)
 }
 
 // receiveAck takes an acknowledgement in at a flow's source.
 func (s *simulation) receiveAck(n uint32, p *packet) {
 	i := p.flow
 	f := s.flows[i]
-	a := tcp.Ack{Cum: p.seq, ECE: p.flags&marked != 0, Echo: -1}
+	a := tcp.Ack{Cum: p.seq, ECE: p.marked, Echo: -1}
 	if p.since > 0 {
 		a.Sacked, a.SackedLen = p.seq+int64(p.order), int32(p.since)
 	}

@@ -4,19 +4,18 @@ package sim
 const lookahead = 32
 
 // lookAhead reads what the next events will need. In a fabric of thousands of hosts
-// nearly every packet, port and connection is a cache miss at each of its events, and a
-// processor can have many independent reads in flight. So there are three rounds: packets
-// and ports, then the objects of packets that have arrived, then the data that these use.
+// nearly every port, and at the ends of its way every packet and connection is a cache miss, and a
+// processor can have many independent reads in flight. So there are three rounds: ports and packets, then the objects of packets that have arrived, then the data that these use.
 func (s *simulation) lookAhead(events []event) {
 	sum := int64(0)
 	var ends [lookahead]uint32
 	n := 0
-	for _, e := range events {
-		switch {
-		case e.next < maxPorts:
-			sum += int64(s.packets[e.what].hop) + s.ports[e.next].busy
-		case e.next == arrived:
-			sum += int64(s.packets[e.what].hop)
+	for i := range events {
+		e := &events[i]
+		if port := e.way.next(); port >= 0 {
+			sum += s.ports[port].busy
+		} else if e.load&kinds == arrived {
+			sum += int64(s.packets[e.what].hops)
 			ends[n] = e.what
 			n++
 		}

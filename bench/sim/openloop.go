@@ -76,7 +76,7 @@ func (s *simulation) beginOpenLoop() {
 		if to := s.config.OpenLoop.To; to != nil && int(to[h]) == h {
 			continue // sends nothing
 		}
-		s.wheel.push(event{at: s.afterGap(h), what: uint32(h), next: emission})
+		s.wheel.push(event{at: s.afterGap(h), what: uint32(h), load: emission})
 	}
 }
 
@@ -97,7 +97,7 @@ func (s *simulation) afterGap(h int) int64 {
 func (s *simulation) emit(host uint32) {
 	o, c := s.open, s.config.OpenLoop
 	h := int(host)
-	s.wheel.push(event{at: s.afterGap(h), what: host, next: emission})
+	s.wheel.push(event{at: s.afterGap(h), what: host, load: emission})
 	dst := 0
 	if c.To != nil {
 		dst = int(c.To[h])
@@ -116,7 +116,7 @@ func (s *simulation) emit(host uint32) {
 		path, _ := s.hosts.Data(s.pairFlow(h, dst), p.order*uint32(payload), payload, c.PacketBytes, s.clock())
 		s.lead(p, int32(h), int32(dst), path, openHash(s.hashSeed, int32(h), int32(dst)))
 	}
-	s.leaveHost(n, p, int32(h))
+	s.leaveHost(n, p, int32(h), 0)
 }
 
 // pairFlow returns what is kept of a pair.

@@ -17,38 +17,29 @@ const (
 	unused
 )
 
-// Flags of packets.
-const (
-	capable = 1 << iota // of congestion marks
-	marked
-	again // sent before
-	gone  // with a link that has failed: it will not arrive
-)
-
 // maxHops is how many ports a packet passes behind its host's own.
 const maxHops = 5
 
-// packet is one on its way, 64 bytes: what every hop looks at and what the ends do.
-// Times are in ps, or where they have 32 bits in ns since sent.
-type packet struct {
-	// route is the ports behind the host's own, hops of them; hop comes behind the
-	// one that the packet is in. What a switch has yet to choose is undecided.
-	route     [maxHops]int32
-	since     uint32 // entered the first switch, then arrived; ack: SackedLen
-	bytes     int32  // on the wire
-	hop, hops uint8
-	kind      packetKind
-	flags     uint8
-	flow      uint32 // of data and ack; open: host it comes from; probe, answer: place in probing.out
-	order     uint32 // of data: how many its flow had sent before; ack: Sacked less Cum
-	number    flowcell.Number
-	mark      spray.Mark
-	seq       int64 // ack: Cum
-	sent      int64 // ack: of what it acknowledges, -1 if that was sent again
-}
+// unchosen is a port of a route that a switch has yet to choose.
+const unchosen = -1
 
-// atHost is hop of what a resequencer holds.
-const atHost = 255
+// packet is one on its way, 64 bytes: what the ends need to know. Times are in ps, or where they
+// have 32 bits in ns since sent.
+type packet struct {
+	route  [maxHops]int32 // the ports behind the host's own, hops of them
+	since  uint32         // entered the first switch, then arrived; ack: SackedLen
+	bytes  int32          // on the wire
+	hops   uint8
+	kind   packetKind
+	again  bool   // sent before
+	marked bool   // it has arrived with a congestion mark
+	flow   uint32 // of data and ack; open: host it comes from; probe, answer: place in probing.out
+	order  uint32 // of data: how many its flow had sent before; ack: Sacked less Cum
+	number flowcell.Number
+	mark   spray.Mark
+	seq    int64 // ack: Cum
+	sent   int64 // ack: of what it acknowledges, -1 if that was sent again
+}
 
 // newPacket returns the number of a packet whose fields the caller sets, all.
 // Pointers to packets are no good afterwards.
@@ -80,6 +71,14 @@ func (s *simulation) discard(i uint32) {
 	case probe, answer:
 		s.endProbe(f)
 	}
+}
+
+// start is the way behind a host's own port, and what comes at its end.
+func (p *packet) start() (way, uint32) {
+	if p.route[0] == unchosen {
+		return way{}, undecided
+	}
+	return wayBy(p.route[:p.hops]), arrived
 }
 
 // dst is the host to which a packet goes.

@@ -118,44 +118,39 @@ func (s *simulation) queue(rate float64) (other Queue, ok bool) {
 	return other, ok
 }
 
-// transmit puts a packet into a port, which is its next, or drops it and returns
+// transmit puts a packet into a port, from which it goes on by a way, or drops it and returns
 // false.
-func (s *simulation) transmit(number int32, i uint32) bool {
-	t := &s.ports[number]
-	p := &s.packets[i]
-	c := &s.class[t.class]
-	if p.flags&gone != 0 {
+func (s *simulation) transmit(number int32, i, load uint32, rest way) bool {
+	if load&gone != 0 {
 		s.discard(i)
 		return false
 	}
+	t := &s.ports[number]
+	c := &s.class[t.class]
+	bytes := int64(load >> bytesShift)
 	backlog := max(t.busy-s.now, 0)
-	takes := int64(p.bytes) * c.byteTime
+	takes := bytes * c.byteTime
 	if backlog+takes > c.limit {
 		s.drop(number, i)
 		return false
 	}
-	if backlog > c.mark && p.flags&capable != 0 {
-		p.flags |= marked
+	if backlog > c.mark && load&capable != 0 {
+		load |= marked
 		c.marks++
 	}
 	wait := float64(backlog)
 	c.packets++
 	c.sum += wait
 	c.squares += wait * wait
-	c.area += float64(p.bytes) * (wait + float64(takes)/2)
+	c.area += float64(bytes) * (wait + float64(takes)/2)
 	c.waits.add(backlog / 1000)
 	t.most = max(t.most, backlog)
 	if s.watched {
-		s.watch(number, p, backlog, c)
+		s.watch(number, &s.packets[i], backlog, c)
 	}
-	t.bytes += int64(p.bytes)
+	t.bytes += bytes
 	t.busy = s.now + backlog + takes
-	next := uint32(arrived)
-	if p.hop < p.hops {
-		next = uint32(p.route[p.hop])
-	}
-	p.hop++
-	s.wheel.push(event{at: t.busy + s.delay, what: i, next: next})
+	s.wheel.push(event{at: t.busy + s.delay, what: i, load: load + onePassed, way: rest})
 	return true
 }
 

@@ -43,7 +43,7 @@ func (s *simulation) dueProbes() {
 	}
 	if at := max(ps(next), s.now); at < b.at {
 		b.at = at
-		s.wheel.push(event{at: at, next: sampling})
+		s.wheel.push(event{at: at, load: sampling})
 	}
 }
 
@@ -81,16 +81,16 @@ func (s *simulation) travel(n uint32, from, to int32, path int) {
 	p.sent = s.now
 	hosts := int32(len(s.delivered))
 	src, dst := s.fabric.hostAt(from), s.fabric.hostAt(to)
-	p.hop, p.hops = 0, s.fabric.route(&p.route, src, dst, path)
+	p.hops = s.fabric.route(&p.route, src, dst, path)
 	if to >= hosts {
 		p.hops--
 	}
+	rest, load := wayBy(p.route[:p.hops]), loadOf(p.bytes, arrived)
 	if from < hosts {
-		s.transmit(up(from), n)
+		s.transmit(up(from), n, load, rest)
 		return
 	}
-	p.hop = 1
-	s.transmit(p.route[0], n)
+	s.transmit(rest.next(), n, load+onePassed, rest.rest())
 }
 
 // hostAt returns a host, or of an edge switch its first one.

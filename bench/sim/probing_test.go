@@ -43,17 +43,12 @@ func TestProbing_meters(t *testing.T) {
 		}
 		s.sendProbe(p)
 		for e, ok := s.wheel.pop(); ok && s.packets[e.what].kind == probe; e, ok = s.wheel.pop() {
-			s.now = e.at
-			if e.next == arrived {
+			if e.way == (way{}) {
 				if u := s.probing.out[0]; u.queue != want || u.meters != meters {
 					t.Errorf("racks %v: %d units by %d meters, want %d by %d", racks, u.queue, u.meters, want, meters)
 				}
 			}
-			if e.next < maxPorts {
-				s.transmit(int32(e.next), e.what)
-			} else {
-				s.receive(e.what)
-			}
+			s.happen(&e)
 		}
 		if s.probePackets != 2 {
 			t.Errorf("racks %v: %d packets sent, want a probe and an answer", racks, s.probePackets)

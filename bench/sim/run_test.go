@@ -75,8 +75,8 @@ func TestTransmit_tailDrop(t *testing.T) {
 	port := down(0)
 	put := func(bytes int32) bool {
 		n := s.newPacket()
-		s.packets[n] = packet{kind: open, bytes: bytes}
-		return s.transmit(port, n)
+		s.packets[n] = packet{kind: open}
+		return s.transmit(port, n, loadOf(bytes, 0), way{})
 	}
 	steps := []struct {
 		at    int64 // ns
@@ -116,18 +116,13 @@ func TestTransmit_mark(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []uint8{0, 0, 0, marked, marked} {
-		n := s.newPacket()
-		s.packets[n] = packet{kind: open, bytes: 1500, flags: capable}
-		s.transmit(down(0), n)
-		if got := s.packets[n].flags & marked; got != want {
-			t.Errorf("packet %d: mark %d, want %d", i, got, want)
-		}
+	for i, flags := range []uint32{capable, capable, capable, capable, capable, 0} {
+		s.transmit(down(0), uint32(i), loadOf(1500, flags), way{})
 	}
-	n := s.newPacket()
-	s.packets[n] = packet{kind: open, bytes: 1500}
-	if s.transmit(down(0), n); s.packets[n].flags != 0 {
-		t.Error("a packet that does not know marks has one")
+	for i, want := range []uint32{0, 0, 0, marked, marked, 0} {
+		if e, _ := s.wheel.pop(); e.load&marked != want {
+			t.Errorf("packet %d: mark %d, want %d", i, e.load&marked, want)
+		}
 	}
 }
 
@@ -152,18 +147,19 @@ func TestRun_conserves(t *testing.T) {
 		s.run()
 		r := s.result()
 		under, last, lost, flows := 0, 0, 0, 0
-		for i := range s.packets {
-			switch p := &s.packets[i]; {
-			case p.kind == unused:
-			case p.flags&gone != 0:
+		s.wheel.each(func(e *event) {
+			switch {
+			case !e.isPacket():
+			case e.load&gone != 0:
 				lost++
 			default:
-				if under++; p.hop == p.hops+1 {
+				if under++; e.load&kinds == arrived && e.way == (way{}) {
 					last++
 				}
 			}
-		}
+		})
 		held := r.Resequencer.HeldPackets
+		under += held
 		for _, f := range s.flows {
 			flows += int(f.underWay)
 		}

@@ -38,7 +38,7 @@ type simulation struct {
 	meters    *spray.Meters // nil where packets do not carry Marks of hosts'
 	looked    spray.Packet  // what a switch looks at
 	heeds     bool          // hosts go by what is acknowledged
-	capable   uint8         // flags of data: whether switches may mark them
+	capable   uint32        // flags of data: whether switches may mark them
 	watched   bool          // ports look at what passes: for Marks or probes
 	addresses []flowcell.Address
 	hashSeed  uint64
@@ -141,13 +141,13 @@ func (s *simulation) shortestHop() int64 {
 
 // run simulates.
 func (s *simulation) run() {
-	s.wheel.push(event{at: ps(s.config.Duration), next: end})
-	s.wheel.push(event{at: ps(s.config.Warmup), next: warm})
+	s.wheel.push(event{at: ps(s.config.Duration), load: end})
+	s.wheel.push(event{at: ps(s.config.Warmup), load: warm})
 	for i, f := range s.config.Failures {
-		s.wheel.push(event{at: ps(f.At), what: uint32(i), next: failure})
+		s.wheel.push(event{at: ps(f.At), what: uint32(i), load: failure})
 	}
 	if s.config.OnSample != nil {
-		s.wheel.push(event{at: ps(s.config.Warmup), next: look})
+		s.wheel.push(event{at: ps(s.config.Warmup), load: look})
 	}
 	s.beginOpenLoop()
 	s.takeNext()
@@ -164,25 +164,32 @@ func (s *simulation) run() {
 			seen = min(w.at+lookahead, len(w.batch))
 			s.lookAhead(w.batch[w.at:seen])
 		}
-		e := w.batch[w.at]
+		e := &w.batch[w.at]
 		w.at++
-		s.now = e.at
-		switch {
-		case e.next < maxPorts:
-			s.transmit(int32(e.next), e.what)
-		case e.next == arrived:
-			s.receive(e.what)
-		case e.next == undecided:
-			s.choose(e.what)
-		default:
-			s.other(e)
-		}
+		s.happen(e)
+	}
+}
+
+// happen deals with an event, which must be the next one. What it pushes may move it.
+func (s *simulation) happen(e *event) {
+	s.now = e.at
+	if port := e.way.next(); port >= 0 {
+		s.transmit(port, e.what, e.load, e.way.rest())
+		return
+	}
+	switch e.load & kinds {
+	case arrived:
+		s.receive(e.what, e.load)
+	case undecided:
+		s.choose(e.what, e.load)
+	default:
+		s.other(*e)
 	}
 }
 
 // other deals with events that are rarer.
 func (s *simulation) other(e event) {
-	switch e.next {
+	switch e.load & kinds {
 	case timer:
 		s.timer(e.what)
 	case nextFlow:
@@ -207,7 +214,7 @@ func (s *simulation) other(e event) {
 		s.warm()
 	case look:
 		s.config.OnSample(s.clock(), view{s})
-		s.wheel.push(event{at: s.now + ps(s.config.SampleEvery), next: look})
+		s.wheel.push(event{at: s.now + ps(s.config.SampleEvery), load: look})
 	case end:
 		s.ended = true
 	}

@@ -5,7 +5,7 @@ import "math/bits"
 const (
 	wheelBits  = 12
 	wheelSlots = 1 << wheelBits
-	// chunkEvents makes a chunk 512 bytes long.
+	// chunkEvents makes a chunk 1 KB long.
 	chunkEvents = 31
 )
 
@@ -29,14 +29,14 @@ type wheel struct {
 	chunks []chunk
 	free   int32 // first of those not in use, -1: none
 
-	spare  []event
-	counts []uint32
+	spare  []event  // of turn
+	counts []uint32 // of sort
 }
 
 type chunk struct {
 	events [chunkEvents]event
 	next   int32
-	_      [12]byte
+	_      [28]byte
 }
 
 // turn is all slots of a wheel and which of them are not empty.
@@ -47,6 +47,7 @@ type turn struct {
 
 type slot struct {
 	first, last int32 // chunks
+	full        int32 // events in all but the last
 	n           int32 // events in the last; of an empty slot chunkEvents, so that only full ones need more
 }
 
@@ -108,9 +109,10 @@ func (w *wheel) add(t *turn, number int64, e event) {
 		c := w.newChunk()
 		if bit := uint64(1) << (i & 63); t.used[i>>6]&bit == 0 {
 			t.used[i>>6] |= bit
-			s.first = c
+			s.first, s.full = c, 0
 		} else {
 			w.chunks[s.last].next = c
+			s.full += chunkEvents
 		}
 		s.last, s.n = c, 0
 	}
@@ -125,25 +127,6 @@ func (w *wheel) newChunk() int32 {
 	}
 	w.chunks = append(w.chunks, chunk{})
 	return int32(len(w.chunks) - 1)
-}
-
-// empty appends a slot's events to out, in the order in which they came.
-func (w *wheel) empty(t *turn, i int, out []event) []event {
-	s := &t.slots[i]
-	t.used[i>>6] &^= 1 << (i & 63)
-	for c := s.first; ; {
-		k := &w.chunks[c]
-		next := k.next
-		k.next = w.free
-		w.free = c
-		if c == s.last {
-			out = append(out, k.events[:s.n]...)
-			s.n = chunkEvents
-			return out
-		}
-		out = append(out, k.events[:]...)
-		c = next
-	}
 }
 
 // next returns the first slot in use from i on, -1 if there is none.
@@ -180,8 +163,9 @@ func (w *wheel) advance() bool {
 		i = w.near.next(0)
 	}
 	w.tick = w.tick&^(wheelSlots-1) | int64(i)
-	w.batch, w.at = w.empty(&w.near, i, w.batch[:0]), 0
-	w.sort()
+	w.at = 0
+	w.sort(&w.near.slots[i])
+	w.empty(&w.near, i)
 	return true
 }
 
@@ -198,7 +182,11 @@ func (w *wheel) turn() bool {
 		i = w.far.next(0)
 	}
 	w.tick = (w.tick>>wheelBits&^(wheelSlots-1) | int64(i)) << wheelBits
-	w.spare = w.empty(&w.far, i, w.spare[:0])
+	w.spare = w.spare[:0]
+	for c := range w.list(&w.far.slots[i]) {
+		w.spare = append(w.spare, c...)
+	}
+	w.empty(&w.far, i)
 	for _, e := range w.spare {
 		w.add(&w.near, e.at>>w.shift, e)
 	}
@@ -226,47 +214,4 @@ func (w *wheel) farTurn() bool {
 	}
 	w.beyond = rest
 	return true
-}
-
-// sort orders the batch by time, stably: by counting the high bits within the slot,
-// as many as there are events, then by insertion, which is left with little to do.
-func (w *wheel) sort() {
-	n := len(w.batch)
-	if n > 32 {
-		b := min(uint(bits.Len(uint(n))), w.shift, 12)
-		shift, mask := w.shift-b, int64(1)<<b-1
-		if len(w.counts) < 1<<b {
-			w.counts = make([]uint32, 1<<b)
-		}
-		counts := w.counts[:1<<b]
-		clear(counts)
-		for i := range w.batch {
-			counts[w.batch[i].at>>shift&mask]++
-		}
-		sum := uint32(0)
-		for i, c := range counts {
-			counts[i] = sum
-			sum += c
-		}
-		if cap(w.spare) < n {
-			w.spare = make([]event, 2*n)
-		}
-		out := w.spare[:n]
-		for _, e := range w.batch {
-			c := &counts[e.at>>shift&mask]
-			out[*c] = e
-			*c++
-		}
-		w.batch, w.spare = out, w.batch
-	}
-	b := w.batch
-	for i := 1; i < len(b); i++ {
-		if e := b[i]; b[i-1].at > e.at {
-			j := i
-			for ; j > 0 && b[j-1].at > e.at; j-- {
-				b[j] = b[j-1]
-			}
-			b[j] = e
-		}
-	}
 }
