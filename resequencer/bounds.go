@@ -23,16 +23,33 @@ func peerRank[P any](p **peer[P], _ time.Duration) uint8 {
 // begin makes f a flow that holds.
 func (b *Buffer[P]) begin(f *flow[P], key *flowcell.FiveTuple) *holding[P] {
 	h := b.pool.holding()
-	h.key, h.top = *key, f.next
-	at, added := b.peers.Use(&flowcell.FiveTuple{Src: key.Src}, b.now)
-	if added {
-		*at = b.pool.peer()
+	h.top = f.next
+	if f.kept {
+		h.kept, h.peer = f, b.peerOfKept(b.keeping)
+	} else {
+		h.kept, h.key, h.peer = nil, *key, b.peer(key.Src)
 	}
-	h.peer = *at
 	h.byAge.insertAfter(b.holding.prev)
 	h.byPeer.insertAfter(h.peer.holding.prev)
 	f.held = h
 	return h
+}
+
+// peer returns that of an address.
+func (b *Buffer[P]) peer(src flowcell.Address) *peer[P] {
+	at, added := b.peers.Use(&flowcell.FiveTuple{Src: src}, b.now)
+	if added {
+		*at = b.pool.peer()
+	}
+	return *at
+}
+
+// flowOf is the flow of which h is held.
+func (b *Buffer[P]) flowOf(h *holding[P]) *flow[P] {
+	if h.kept != nil {
+		return h.kept
+	}
+	return b.flows.Get(&h.key, b.now)
 }
 
 // end makes f, of which nothing is held any more, one that does not hold.
@@ -40,7 +57,7 @@ func (b *Buffer[P]) end(f *flow[P]) {
 	h := f.held
 	h.byAge.remove()
 	h.byPeer.remove()
-	h.peer, h.last = nil, nil
+	h.peer, h.last, h.kept = nil, nil, nil
 	b.pool.holdings = append(b.pool.holdings, h)
 	f.held = nil
 }
@@ -71,7 +88,7 @@ func (b *Buffer[P]) fits(h *holding[P], size int) bool {
 }
 
 func (b *Buffer[P]) releaseEarly(h *holding[P]) {
-	b.releaseAll(b.flows.Get(&h.key, b.now), &b.stats.Bound)
+	b.releaseAll(b.flowOf(h), &b.stats.Bound)
 }
 
 // evict is told by the table of a flow that it is to forget.

@@ -20,6 +20,8 @@ type Buffer[P any] struct {
 	flows   *flowcell.Table[flow[P]]
 	changes int                     // flows added or forgotten: pointers to others may have moved
 	runs    []flowcell.Run[flow[P]] // of the batch under way
+	keeping *Kept[P]                // the flow of the call under way, nil if it is in flows
+	kept    int                     // flows that their callers keep
 	peers   *flowcell.Table[*peer[P]]
 	queues  []ring[run[P]]   // by class of waits, the first to be due first; the last is Juggler's for merging
 	holding ring[holding[P]] // flows that hold, those that began first before others
@@ -112,7 +114,7 @@ func (b *Buffer[P]) Flush(out []P) []P {
 	b.stats.peak()
 	b.out = b.takeForgotten(out)
 	for h := b.holding.next.of; h != nil; h = b.holding.next.of {
-		b.releaseAll(b.flows.Get(&h.key, b.now), &b.stats.Flushed)
+		b.releaseAll(b.flowOf(h), &b.stats.Flushed)
 	}
 	return b.take()
 }
@@ -121,7 +123,7 @@ func (b *Buffer[P]) Flush(out []P) []P {
 func (b *Buffer[P]) Stats() Stats {
 	b.stats.peak()
 	s := b.stats
-	s.Flows = b.flows.Len()
+	s.Flows = b.flows.Len() + b.kept
 	s.FlowsEvicted = b.flows.Evicted()
 	return s
 }

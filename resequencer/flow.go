@@ -19,6 +19,7 @@ type flow[P any] struct {
 	// has no such flows.
 	established bool
 	began       bool   // isn is known
+	kept        bool   // it is in no table
 	isn         uint32 // of the SYN that began the flow
 
 	held   *holding[P] // nil if nothing is held
@@ -55,6 +56,7 @@ func (f *flow[P]) start(s *flowcell.Packet, now time.Duration) {
 		pace:   pace{from: s.Seq, since: now, most: f.pace.most},
 
 		established: f.established,
+		kept:        f.kept,
 		tally:       f.tally,
 	}
 	f.lostFrom, f.lostTo = s.Seq, s.Seq

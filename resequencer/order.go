@@ -9,8 +9,7 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 	if s.Flags&flowcell.FlagRST != 0 {
 		if f != nil {
 			b.releaseAll(f, &b.stats.Flushed)
-			b.flows.Forget(&s.Flow)
-			b.changes++
+			b.forget(s)
 		}
 		b.stats.Passed++
 		b.out = append(b.out, p)
@@ -18,8 +17,7 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 	}
 	switch {
 	case f == nil:
-		f, _ = b.flows.Use(&s.Flow, b.now)
-		b.changes++
+		f = b.remember(s)
 		f.delays.ewma = b.config.Hold / alpha
 		f.start(s, b.now)
 		if !f.began && b.config.Discipline == Juggler {
@@ -48,6 +46,26 @@ func (b *Buffer[P]) irregular(f *flow[P], s *flowcell.Packet, p P, out []P) []P 
 		b.order(f, k, s)
 	}
 	return b.take()
+}
+
+// remember begins the flow of s.
+func (b *Buffer[P]) remember(s *flowcell.Packet) *flow[P] {
+	if b.keeping != nil {
+		return b.rememberKept(s)
+	}
+	b.changes++
+	f, _ := b.flows.Use(&s.Flow, b.now)
+	return f
+}
+
+// forget ends the flow of s, of which nothing is held.
+func (b *Buffer[P]) forget(s *flowcell.Packet) {
+	if b.keeping != nil {
+		b.Forget(b.keeping)
+		return
+	}
+	b.changes++
+	b.flows.Forget(&s.Flow)
 }
 
 // order is Presto's rules and, where a flow's flowcells are not numbered, DRB's
@@ -143,7 +161,7 @@ func (b *Buffer[P]) follow(f *flow[P], id flowcell.Number) {
 // expire deals with a run that has waited long enough.
 func (b *Buffer[P]) expire(r *run[P]) {
 	h := r.of
-	f := b.flows.Get(&h.key, b.now)
+	f := b.flowOf(h)
 	if r.start == f.next { // in order, Juggler's
 		f.phase = normal
 		b.releaseFirst(f, &b.stats.InOrder)

@@ -151,7 +151,7 @@ func (b *Buffer[P]) push(f *flow[P], s *flowcell.Packet, p P, out []P) []P {
 		b.stats.Passed++
 		return append(out, p)
 	}
-	if f == nil {
+	if f == nil && b.keeping == nil {
 		if f = b.flows.Get(&s.Flow, b.now); f != nil {
 			switch b.beside(f, s, p) {
 			case delivered:

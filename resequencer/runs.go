@@ -34,6 +34,7 @@ type links[P any] [levels]*run[P]
 // an attacker would send, a search still takes only tens of steps.
 type holding[P any] struct {
 	key            flowcell.FiveTuple
+	kept           *flow[P] // nil: it is that of key
 	head           links[P]
 	last           *run[P] // the run that grew last: likely to grow again
 	top            uint32  // the highest end of a run

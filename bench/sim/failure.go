@@ -40,9 +40,9 @@ func (s *simulation) on(e *event) int32 {
 	}
 	switch p.kind {
 	case data:
-		return up(s.flows[p.flow].src)
+		return up(s.flows.at(p.flow).src)
 	case ack:
-		return up(s.flows[p.flow].dst)
+		return up(s.flows.at(p.flow).dst)
 	case open:
 		return up(int32(p.flow))
 	case probe:

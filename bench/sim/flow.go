@@ -9,26 +9,62 @@ import (
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/flowcell"
+	"weft/resequencer"
 	"weft/topology"
 )
 
 // flow is a connection: both of its ends. One that has ended is used again when
 // nothing of it is on its way any more.
+//
+// What packets need lies in as few cache lines as may be, of 64 bytes: in the first what all need
+// and the receiver's state, up to its ring, then what chooses paths, then the state of the
+// resequencer, then the sender's.
 type flow struct {
 	src, dst int32
 	underWay int32 // packets
-	order    order
-	timerAt  int64 // when the timer's event is due; never: there is none
 	done     bool
-	end      time.Duration // of delivery, 0 before
+	order    order
+	receiver tcp.Receiver
 
-	receiver   tcp.Receiver
+	timerAt int64                    // when the timer's event is due; never: there is none
+	path    spray.Flow               // where hosts choose
+	held    resequencer.Kept[uint32] // packets
+	_       [24]byte
+
+	sender tcp.Sender
+
+	end        time.Duration      // of delivery, 0 before
 	tuple      flowcell.FiveTuple // of its data
-	path       spray.Flow         // where hosts choose
-	numbers    spray.Numbers      // where switches do
-	sender     tcp.Sender
-	hash, back uint64 // of its data and its acknowledgements, for switches
+	numbers    spray.Numbers      // where switches choose
+	hash, back uint64             // of its data and its acknowledgements, for switches
 	asked      workload.Flow
+	_          [64]byte
+}
+
+// flowTable is all flows, in blocks, so that none moves.
+type flowTable struct {
+	blocks []*[flowBlock]flow
+	n      uint32
+	unused []uint32
+}
+
+const flowBlock = 64
+
+// at returns a flow by its number.
+func (t *flowTable) at(i uint32) *flow { return &t.blocks[i/flowBlock][i%flowBlock] }
+
+// take returns the number of an unused flow.
+func (t *flowTable) take() uint32 {
+	if n := len(t.unused); n > 0 {
+		i := t.unused[n-1]
+		t.unused = t.unused[:n-1]
+		return i
+	}
+	if t.n%flowBlock == 0 {
+		t.blocks = append(t.blocks, new([flowBlock]flow))
+	}
+	t.n++
+	return t.n - 1
 }
 
 // order tells how far packets of a flow arrive behind others that were sent later.
@@ -98,15 +134,8 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		s.fails(s.graph.noPath(int32(asked.Src), int32(asked.Dst)))
 		return
 	}
-	var i uint32
-	if n := len(s.unusedFlows); n > 0 {
-		i = s.unusedFlows[n-1]
-		s.unusedFlows = s.unusedFlows[:n-1]
-	} else {
-		i = uint32(len(s.flows))
-		s.flows = append(s.flows, new(flow))
-	}
-	f := s.flows[i]
+	i := s.flows.take()
+	f := s.flows.at(i)
 	*f = flow{
 		sender: f.sender, receiver: f.receiver, timerAt: never,
 		src: int32(asked.Src), dst: int32(asked.Dst), asked: asked,
@@ -157,7 +186,7 @@ func (s *simulation) setTimer(i uint32, f *flow, at int64) {
 }
 
 func (s *simulation) timer(i uint32) {
-	f := s.flows[i]
+	f := s.flows.at(i)
 	if f.done || s.now != f.timerAt {
 		return // another event took its place
 	}
@@ -198,12 +227,9 @@ func (s *simulation) leave(i uint32, f *flow) {
 		s.hosts.Close(&f.path)
 	}
 	if s.resequencer != nil {
-		// Remembering millions of closed flows would only fill memory.
-		s.segment = flowcell.Packet{Flow: f.tuple, Flags: flowcell.FlagRST}
-		s.nobody = s.resequencer.Push(&s.segment, 0, s.clock(), s.nobody[:0])
-		s.forgotten++
+		s.resequencer.Forget(&f.held)
 	}
-	s.unusedFlows = append(s.unusedFlows, i)
+	s.flows.unused = append(s.flows.unused, i)
 }
 
 // maybeEnd ends the run when nothing else can happen.

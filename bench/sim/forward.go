@@ -61,13 +61,13 @@ func (s *simulation) show(p *packet) (src, dst int32) {
 	dst = p.dst()
 	switch p.kind {
 	case ack:
-		f := s.flows[p.flow]
+		f := s.flows.at(p.flow)
 		src, l.Hash = f.dst, f.back
 	case open:
 		src = int32(p.flow)
 		l.Hash = openHash(s.hashSeed, src, dst)
 	default:
-		f := s.flows[p.flow]
+		f := s.flows.at(p.flow)
 		src, l.Hash = f.src, f.hash
 	}
 	l.Src, l.Dst = topology.NodeID(src), topology.NodeID(dst)

@@ -78,7 +78,7 @@ func (s *simulation) receive(n, load uint32) {
 
 // receiveData is the lower half of a receiver: below TCP.
 func (s *simulation) receiveData(n uint32, p *packet) {
-	f := s.flows[p.flow]
+	f := s.flows.at(p.flow)
 	s.arrived(p, &f.order)
 	if s.meters != nil {
 		s.hosts.Received(&f.path, p.mark, false, s.clock())
@@ -89,13 +89,15 @@ func (s *simulation) receiveData(n uint32, p *packet) {
 	}
 	p.since = sinceSent(p, s.now)
 	g := &s.segment
-	g.Flow = f.tuple
+	if !f.held.Known() {
+		g.Flow = f.tuple
+	}
 	g.Length = int(p.bytes)
 	g.Seq = uint32(p.seq)
 	g.Payload = p.bytes - int32(s.tcp.HeaderBytes)
 	g.ID = uint16(p.number)
 	g.Flags = flowcell.FlagACK
-	s.inOrder = s.resequencer.Push(g, n, s.clock(), s.inOrder[:0])
+	s.inOrder = s.resequencer.PushKept(&f.held, g, n, s.clock(), s.inOrder[:0])
 	if len(s.inOrder) == 0 {
 		s.awaitExpiry()
 		return
@@ -143,7 +145,7 @@ func (s *simulation) expire() {
 // accept is the upper half of a receiver: TCP takes a packet and acknowledges it,
 // with the very same packet turned round.
 func (s *simulation) accept(n uint32, p *packet) {
-	f := s.flows[p.flow]
+	f := s.flows.at(p.flow)
 	if s.resequencer != nil {
 		s.resequencing.add((s.now-p.sent)/1000 - int64(p.since))
 	}
@@ -181,7 +183,7 @@ func (s *simulation) accept(n uint32, p *packet) {
 // receiveAck takes an acknowledgement in at a flow's source.
 func (s *simulation) receiveAck(n uint32, p *packet) {
 	i := p.flow
-	f := s.flows[i]
+	f := s.flows.at(i)
 	a := tcp.Ack{Cum: p.seq, ECE: p.marked, Echo: -1}
 	if p.since > 0 {
 		a.Sacked, a.SackedLen = p.seq+int64(p.order), int32(p.since)

@@ -21,26 +21,21 @@ func (s *simulation) lookAhead(events []event) {
 		}
 	}
 	for _, i := range ends[:n] {
-		switch p := &s.packets[i]; p.kind {
-		case data:
-			f := s.flows[p.flow]
-			sum += int64(f.src) + f.receiver.Touch() + int64(f.tuple.SrcPort) + s.ports[up(p.dst())].busy
-		case ack:
-			f := s.flows[p.flow]
-			sum += int64(f.src) + f.sender.Touch() + s.ports[up(p.dst())].busy
-		}
-	}
-	for _, i := range ends[:n] {
 		p := &s.packets[i]
 		if p.kind > ack {
 			continue
 		}
-		f := s.flows[p.flow]
-		if s.hosts != nil {
-			sum += int64(s.hosts.Touch(&f.path, p.kind == data))
+		f := s.flows.at(p.flow)
+		sum += int64(f.src) + f.timerAt + s.ports[up(p.dst())].busy
+		if p.kind == data {
+			sum += f.receiver.Touch() + int64(f.held.Touch())
+		} else {
+			sum += f.sender.Touch()
 		}
-		if s.resequencer != nil && p.kind == data {
-			s.resequencer.Touch(&f.tuple)
+	}
+	for _, i := range ends[:n] {
+		if p := &s.packets[i]; p.kind <= ack && s.hosts != nil {
+			sum += int64(s.hosts.Touch(&s.flows.at(p.flow).path, p.kind == data))
 		}
 	}
 	s.sum = sum

@@ -68,7 +68,6 @@ func (s *simulation) result() *Result {
 	}
 	if s.resequencer != nil {
 		r.Resequencer = s.resequencer.Stats()
-		r.Resequencer.Passed -= s.forgotten
 	}
 	return r
 }

@@ -67,7 +67,7 @@ func (s *simulation) discard(i uint32) {
 	s.freePacket(i)
 	switch kind {
 	case data, ack:
-		s.leave(f, s.flows[f])
+		s.leave(f, s.flows.at(f))
 	case probe, answer:
 		s.endProbe(f)
 	}

@@ -95,8 +95,8 @@ func TestRun_manyFlows(t *testing.T) {
 		if r.Flows != 3016 {
 			t.Errorf("%s: %d flows ended, want 3016", name, r.Flows)
 		}
-		if len(s.flows) > 100 || r.Resequencer.Flows > 100 || len(s.later) > 20 {
-			t.Errorf("%s: %d flows kept, %d by the resequencer, %d to begin later, of 16 at a time", name, len(s.flows), r.Resequencer.Flows, len(s.later))
+		if s.flows.n > 100 || r.Resequencer.Flows > 100 || len(s.later) > 20 {
+			t.Errorf("%s: %d flows kept, %d by the resequencer, %d to begin later, of 16 at a time", name, s.flows.n, r.Resequencer.Flows, len(s.later))
 		}
 	}
 }

@@ -160,8 +160,8 @@ func TestRun_conserves(t *testing.T) {
 		})
 		held := r.Resequencer.HeldPackets
 		under += held
-		for _, f := range s.flows {
-			flows += int(f.underWay)
+		for i := range s.flows.n {
+			flows += int(s.flows.at(i).underWay)
 		}
 		drops := 0
 		for _, p := range r.Ports {

@@ -45,10 +45,8 @@ type simulation struct {
 	known     *topology.Topology // to hosts and switches
 	probing   probing
 
-	flows       []*flow
-	unusedFlows []uint32
+	flows       flowTable
 	awaited     int    // flows that have begun, or will, and not ended
-	forgotten   uint64 // flows, by the resequencer
 	begun       uint32 // flows
 	next        workload.Flow
 	sourceEnded bool
@@ -60,7 +58,6 @@ type simulation struct {
 	resequencer *resequencer.Buffer[uint32]
 	segment     flowcell.Packet
 	inOrder     []uint32
-	nobody      []uint32
 	expiryAt    int64 // when an event is under way for; never: none is
 
 	open *openLoop // nil: none

@@ -10,9 +10,9 @@ package tcp
 type scoreboard struct {
 	una, next   int64
 	again, lost int64
-	top         int64 // above all that are sacked
 	sacked      int64 // how many
 	missing     int64 // holes that are lost and have yet to be sent again
+	top         int64 // above all that are sacked
 	have        ring  // sacked ones
 }
 

@@ -41,9 +41,10 @@ const none = time.Duration(math.MaxInt64)
 // Sender is the sending side of a connection. The zero value must be started. Start may
 // be called again for another connection. A Sender may be moved. After a copy only one of
 // the two may be used, since they share memory. It is not safe for concurrent use.
+//
+// What most acknowledgements need lies together, in two cache lines up to board.missing.
 type Sender struct {
 	c     *Config
-	board scoreboard
 	all   int64 // segments
 	total int64 // bytes
 
@@ -54,12 +55,14 @@ type Sender struct {
 	fast           bool // the first lost segment goes at once, whatever is under way
 	backoff        uint8
 	measured       bool  // there is a round trip time
-	reduced        int64 // the first segment sent after the last reduction by marks
 	recover        int64 // recovery ends when all before this segment is acknowledged
-	marks          marks
 
 	srtt, rttvar time.Duration
 	deadline     time.Duration // of the retransmission timer
+
+	board   scoreboard
+	marks   marks
+	reduced int64 // the first segment sent after the last reduction by marks
 
 	retransmits, timeouts, dupAcks uint32
 }
