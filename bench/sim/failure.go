@@ -34,7 +34,7 @@ func (s *simulation) fail(f *Failure, number uint32) {
 
 // on returns the port that a packet has left last.
 func (s *simulation) on(e *event) int32 {
-	p := &s.packets[e.what]
+	p := s.packets.at(e.what)
 	if n := passed(e.load); n > 1 {
 		return p.route[n-2]
 	}

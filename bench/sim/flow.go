@@ -41,32 +41,6 @@ type flow struct {
 	_          [64]byte
 }
 
-// flowTable is all flows, in blocks, so that none moves.
-type flowTable struct {
-	blocks []*[flowBlock]flow
-	n      uint32
-	unused []uint32
-}
-
-const flowBlock = 64
-
-// at returns a flow by its number.
-func (t *flowTable) at(i uint32) *flow { return &t.blocks[i/flowBlock][i%flowBlock] }
-
-// take returns the number of an unused flow.
-func (t *flowTable) take() uint32 {
-	if n := len(t.unused); n > 0 {
-		i := t.unused[n-1]
-		t.unused = t.unused[:n-1]
-		return i
-	}
-	if t.n%flowBlock == 0 {
-		t.blocks = append(t.blocks, new([flowBlock]flow))
-	}
-	t.n++
-	return t.n - 1
-}
-
 // order tells how far packets of a flow arrive behind others that were sent later.
 type order struct {
 	sent uint32
@@ -229,7 +203,7 @@ func (s *simulation) leave(i uint32, f *flow) {
 	if s.resequencer != nil {
 		s.resequencer.Forget(&f.held)
 	}
-	s.flows.unused = append(s.flows.unused, i)
+	s.flows.free(i)
 }
 
 // maybeEnd ends the run when nothing else can happen.

@@ -23,7 +23,7 @@ func (s *simulation) choose(i, load uint32) {
 		return
 	}
 	f := &s.fabric
-	p := &s.packets[i]
+	p := s.packets.at(i)
 	src, dst := s.show(p)
 	from := f.rack[src]
 	sw, in, agg := f.edge[from], up(src), int32(0)

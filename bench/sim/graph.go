@@ -218,7 +218,7 @@ func (s *simulation) uplink(host int32) int32 {
 
 // forward has a switch of a Graph send a packet on.
 func (s *simulation) forward(i, load uint32) {
-	f, p := s.graph, &s.packets[i]
+	f, p := s.graph, s.packets.at(i)
 	last := p.route[lastPort]
 	if last == unchosen {
 		last = p.route[firstPort]

@@ -13,8 +13,8 @@ import (
 
 // sendData sends a segment from a flow's source.
 func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duration) {
-	n := s.newPacket()
-	p := &s.packets[n]
+	n := s.packets.take()
+	p := s.packets.at(n)
 	*p = packet{
 		bytes: g.Len + int32(s.tcp.HeaderBytes),
 		kind:  data, again: g.Retransmit,
@@ -60,7 +60,7 @@ func (s *simulation) receive(n, load uint32) {
 		s.discard(n)
 		return
 	}
-	p := &s.packets[n]
+	p := s.packets.at(n)
 	p.marked = load&marked != 0
 	switch p.kind {
 	case data:
@@ -109,11 +109,11 @@ func (s *simulation) receiveData(n uint32, p *packet) {
 func (s *simulation) acceptAll() {
 	sum := uint32(0)
 	for _, n := range s.inOrder { // as in lookAhead
-		sum += s.packets[n].since
+		sum += s.packets.at(n).since
 	}
 	s.sum = int64(sum)
 	for _, n := range s.inOrder {
-		s.accept(n, &s.packets[n])
+		s.accept(n, s.packets.at(n))
 	}
 }
 

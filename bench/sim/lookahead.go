@@ -15,13 +15,13 @@ func (s *simulation) lookAhead(events []event) {
 		if port := e.way.next(); port >= 0 {
 			sum += s.ports[port].busy
 		} else if e.load&kinds == arrived {
-			sum += int64(s.packets[e.what].hops)
+			sum += int64(s.packets.at(e.what).hops)
 			ends[n] = e.what
 			n++
 		}
 	}
 	for _, i := range ends[:n] {
-		p := &s.packets[i]
+		p := s.packets.at(i)
 		if p.kind > ack {
 			continue
 		}
@@ -34,7 +34,7 @@ func (s *simulation) lookAhead(events []event) {
 		}
 	}
 	for _, i := range ends[:n] {
-		if p := &s.packets[i]; p.kind <= ack && s.hosts != nil {
+		if p := s.packets.at(i); p.kind <= ack && s.hosts != nil {
 			sum += int64(s.hosts.Touch(&s.flows.at(p.flow).path, p.kind == data))
 		}
 	}

@@ -104,8 +104,8 @@ func (s *simulation) emit(host uint32) {
 	} else {
 		dst = s.anyElsewhere(h)
 	}
-	n := s.newPacket()
-	p := &s.packets[n]
+	n := s.packets.take()
+	p := s.packets.at(n)
 	*p = packet{bytes: int32(c.PacketBytes), kind: open, flow: host, order: o.orders[h].sent, sent: s.now}
 	o.orders[h].sent++
 	s.dataPackets++

@@ -41,27 +41,15 @@ type packet struct {
 	sent   int64 // ack: of what it acknowledges, -1 if that was sent again
 }
 
-// newPacket returns the number of a packet whose fields the caller sets, all.
-// Pointers to packets are no good afterwards.
-func (s *simulation) newPacket() uint32 {
-	if n := len(s.unusedPackets); n > 0 {
-		i := s.unusedPackets[n-1]
-		s.unusedPackets = s.unusedPackets[:n-1]
-		return i
-	}
-	s.packets = append(s.packets, packet{})
-	return uint32(len(s.packets) - 1)
-}
-
 // freePacket is for packets of which nobody else keeps count.
 func (s *simulation) freePacket(i uint32) {
-	s.packets[i].kind = unused
-	s.unusedPackets = append(s.unusedPackets, i)
+	s.packets.at(i).kind = unused
+	s.packets.free(i)
 }
 
 // discard ends a packet, whatever it is.
 func (s *simulation) discard(i uint32) {
-	p := &s.packets[i]
+	p := s.packets.at(i)
 	f := p.flow
 	kind := p.kind
 	s.freePacket(i)

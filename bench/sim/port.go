@@ -146,7 +146,7 @@ func (s *simulation) transmit(number int32, i, load uint32, rest way) bool {
 	c.waits.add(backlog / 1000)
 	t.most = max(t.most, backlog)
 	if s.watched {
-		s.watch(number, &s.packets[i], backlog, c)
+		s.watch(number, s.packets.at(i), backlog, c)
 	}
 	t.bytes += bytes
 	t.busy = s.now + backlog + takes

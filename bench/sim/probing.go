@@ -69,14 +69,14 @@ func (s *simulation) sendProbe(p spray.Probe) {
 		b.out = append(b.out, underway{})
 	}
 	b.out[i] = underway{Probe: p}
-	n := s.newPacket()
-	s.packets[n] = packet{bytes: spray.ProbeBytes, kind: probe, flow: i}
+	n := s.packets.take()
+	*s.packets.at(n) = packet{bytes: spray.ProbeBytes, kind: probe, flow: i}
 	s.travel(n, int32(p.Owner), int32(p.Dst), p.Path)
 }
 
 // travel sends a probe or an answer from a node to another, hosts or edge switches.
 func (s *simulation) travel(n uint32, from, to int32, path int) {
-	p := &s.packets[n]
+	p := s.packets.at(n)
 	s.probePackets++
 	p.sent = s.now
 	hosts := int32(len(s.delivered))

@@ -42,7 +42,7 @@ func TestProbing_meters(t *testing.T) {
 			want, meters = 1+2+0+1, 4
 		}
 		s.sendProbe(p)
-		for e, ok := s.wheel.pop(); ok && s.packets[e.what].kind == probe; e, ok = s.wheel.pop() {
+		for e, ok := s.wheel.pop(); ok && s.packets.at(e.what).kind == probe; e, ok = s.wheel.pop() {
 			if e.way == (way{}) {
 				if u := s.probing.out[0]; u.queue != want || u.meters != meters {
 					t.Errorf("racks %v: %d units by %d meters, want %d by %d", racks, u.queue, u.meters, want, meters)

@@ -74,8 +74,8 @@ func TestTransmit_tailDrop(t *testing.T) {
 	}
 	port := down(0)
 	put := func(bytes int32) bool {
-		n := s.newPacket()
-		s.packets[n] = packet{kind: open}
+		n := s.packets.take()
+		*s.packets.at(n) = packet{kind: open}
 		return s.transmit(port, n, loadOf(bytes, 0), way{})
 	}
 	steps := []struct {

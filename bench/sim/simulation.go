@@ -28,9 +28,8 @@ type simulation struct {
 	class  []class
 	delay  int64
 
-	packets       []packet
-	unusedPackets []uint32
-	sum           int64 // of what was looked at ahead, so that it is not for nothing
+	packets table[packet]
+	sum     int64 // of what was looked at ahead, so that it is not for nothing
 
 	hosts     *spray.Hosts  // nil where switches choose
 	switches  spray.Switch  // nil where hosts do
@@ -45,7 +44,7 @@ type simulation struct {
 	known     *topology.Topology // to hosts and switches
 	probing   probing
 
-	flows       flowTable
+	flows       table[flow]
 	awaited     int    // flows that have begun, or will, and not ended
 	begun       uint32 // flows
 	next        workload.Flow

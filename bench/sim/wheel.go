@@ -1,6 +1,9 @@
 package sim
 
-import "math/bits"
+import (
+	"math/bits"
+	"unsafe"
+)
 
 const (
 	wheelBits  = 12
@@ -26,8 +29,8 @@ type wheel struct {
 	far    turn
 	beyond []event
 
-	chunks []chunk
-	free   int32 // first of those not in use, -1: none
+	free   *chunk // those not in use, in a list
+	chunks int
 
 	spare  []event  // of turn
 	counts []uint32 // of sort
@@ -35,8 +38,8 @@ type wheel struct {
 
 type chunk struct {
 	events [chunkEvents]event
-	next   int32
-	_      [28]byte
+	next   *chunk
+	_      [24]byte
 }
 
 // turn is all slots of a wheel and which of them are not empty.
@@ -46,7 +49,7 @@ type turn struct {
 }
 
 type slot struct {
-	first, last int32 // chunks
+	first, last *chunk
 	full        int32 // events in all but the last
 	n           int32 // events in the last; of an empty slot chunkEvents, so that only full ones need more
 }
@@ -57,7 +60,6 @@ func newWheel(slotTime int64) *wheel {
 	w := &wheel{
 		shift: uint(min(max(bits.Len64(uint64(slotTime))-1, 14), 19)),
 		tick:  -1,
-		free:  -1,
 	}
 	for i := range wheelSlots {
 		w.near.slots[i].n = chunkEvents
@@ -71,7 +73,7 @@ func (w *wheel) push(e event) {
 	t := e.at >> w.shift
 	if t>>wheelBits == w.tick>>wheelBits && t > w.tick {
 		if s := &w.near.slots[t&(wheelSlots-1)]; s.n < chunkEvents {
-			w.chunks[s.last].events[s.n] = e
+			s.last.events[s.n] = e
 			s.n++
 			return
 		}
@@ -111,22 +113,33 @@ func (w *wheel) add(t *turn, number int64, e event) {
 			t.used[i>>6] |= bit
 			s.first, s.full = c, 0
 		} else {
-			w.chunks[s.last].next = c
+			s.last.next = c
 			s.full += chunkEvents
 		}
 		s.last, s.n = c, 0
 	}
-	w.chunks[s.last].events[s.n] = e
+	s.last.events[s.n] = e
 	s.n++
 }
 
-func (w *wheel) newChunk() int32 {
-	if c := w.free; c >= 0 {
-		w.free = w.chunks[c].next
-		return c
+func (w *wheel) newChunk() *chunk {
+	if w.free == nil {
+		w.moreChunks()
 	}
-	w.chunks = append(w.chunks, chunk{})
-	return int32(len(w.chunks) - 1)
+	c := w.free
+	w.free = c.next
+	return c
+}
+
+func (w *wheel) moreChunks() {
+	more := new([32]chunk)
+	for i := range more {
+		more[i].next = w.free
+		w.free = &more[i]
+	}
+	if w.chunks += len(more); w.chunks*int(unsafe.Sizeof(more[0])) >= large {
+		adviseHugePages(unsafe.Pointer(more))
+	}
 }
 
 // next returns the first slot in use from i on, -1 if there is none.
@@ -183,7 +196,7 @@ func (w *wheel) turn() bool {
 	}
 	w.tick = (w.tick>>wheelBits&^(wheelSlots-1) | int64(i)) << wheelBits
 	w.spare = w.spare[:0]
-	for c := range w.list(&w.far.slots[i]) {
+	for c := range w.far.slots[i].list() {
 		w.spare = append(w.spare, c...)
 	}
 	w.empty(&w.far, i)

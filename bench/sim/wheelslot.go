@@ -6,14 +6,15 @@ import (
 )
 
 // list yields the events of a slot in use, in the order in which they came.
-func (w *wheel) list(s *slot) iter.Seq[[]event] {
+func (s *slot) list() iter.Seq[[]event] {
 	return func(yield func([]event) bool) {
-		for c := s.first; c != s.last; c = w.chunks[c].next {
-			if !yield(w.chunks[c].events[:]) {
+		c := s.first
+		for ; c != s.last; c = c.next {
+			if !yield(c.events[:]) {
 				return
 			}
 		}
-		yield(w.chunks[s.last].events[:s.n])
+		yield(c.events[:s.n])
 	}
 }
 
@@ -21,7 +22,7 @@ func (w *wheel) list(s *slot) iter.Seq[[]event] {
 func (w *wheel) empty(t *turn, i int) {
 	s := &t.slots[i]
 	t.used[i>>6] &^= 1 << (i & 63)
-	w.chunks[s.last].next = w.free
+	s.last.next = w.free
 	w.free = s.first
 	s.n = chunkEvents
 }
@@ -37,7 +38,7 @@ func (w *wheel) each(f func(*event)) {
 	all(w.beyond)
 	for _, t := range []*turn{&w.near, &w.far} {
 		for i := t.next(0); i >= 0; i = t.next(i + 1) {
-			for c := range w.list(&t.slots[i]) {
+			for c := range t.slots[i].list() {
 				all(c)
 			}
 		}
@@ -57,7 +58,7 @@ func (w *wheel) sort(s *slot) {
 		w.spread(s)
 	} else {
 		w.batch = w.batch[:0]
-		for c := range w.list(s) {
+		for c := range s.list() {
 			w.batch = append(w.batch, c...)
 		}
 	}
@@ -83,7 +84,7 @@ func (w *wheel) spread(s *slot) {
 	}
 	counts := w.counts[:1<<b]
 	clear(counts)
-	for c := range w.list(s) {
+	for c := range s.list() {
 		for i := range c {
 			counts[c[i].at>>shift&mask]++
 		}
@@ -94,7 +95,7 @@ func (w *wheel) spread(s *slot) {
 		sum += c
 	}
 	out := w.batch
-	for c := range w.list(s) {
+	for c := range s.list() {
 		for i := range c {
 			at := &counts[c[i].at>>shift&mask]
 			out[*at] = c[i]
