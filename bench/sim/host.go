@@ -15,11 +15,9 @@ import (
 func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duration) {
 	n := s.packets.take()
 	p := s.packets.at(n)
-	*p = packet{
-		bytes: g.Len + int32(s.tcp.HeaderBytes),
-		kind:  data, again: g.Retransmit,
-		flow: i, order: f.order.sent, seq: g.Seq, sent: s.now,
-	}
+	p.set(data, g.Len+int32(s.tcp.HeaderBytes), i)
+	p.order, p.again = f.order.sent, g.Retransmit
+	p.seq, p.sent = g.Seq, s.now
 	if g.Retransmit {
 		s.retransmits++
 	}
@@ -156,14 +154,11 @@ func (s *simulation) accept(n uint32, p *packet) {
 		f.end = now
 	}
 	s.ackPackets++
-	sent := p.sent
 	if p.again {
-		sent = -1
+		p.sent = -1
 	}
-	*p = packet{
-		bytes: int32(s.tcp.HeaderBytes), kind: ack, flow: p.flow,
-		seq: a.Cum, order: uint32(a.Sacked - a.Cum), since: uint32(a.SackedLen), sent: sent,
-	}
+	p.set(ack, int32(s.tcp.HeaderBytes), p.flow)
+	p.seq, p.order, p.since = a.Cum, uint32(a.Sacked-a.Cum), uint32(a.SackedLen)
 	load := loadOf(p.bytes, 0)
 	if a.ECE {
 		load |= marked

@@ -106,7 +106,8 @@ func (s *simulation) emit(host uint32) {
 	}
 	n := s.packets.take()
 	p := s.packets.at(n)
-	*p = packet{bytes: int32(c.PacketBytes), kind: open, flow: host, order: o.orders[h].sent, sent: s.now}
+	p.set(open, int32(c.PacketBytes), host)
+	p.order, p.sent = o.orders[h].sent, s.now
 	o.orders[h].sent++
 	s.dataPackets++
 	if s.hosts == nil {

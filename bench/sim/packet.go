@@ -61,6 +61,14 @@ func (s *simulation) discard(i uint32) {
 	}
 }
 
+// set begins a packet of which no more is known. It does not set the route, nor what not all kinds
+// have. A literal would be built on the stack and copied: see wheel.place.
+func (p *packet) set(kind packetKind, bytes int32, flow uint32) {
+	p.kind, p.again, p.marked = kind, false, false
+	p.bytes, p.flow, p.since = bytes, flow, 0
+	p.number, p.mark = 0, spray.Mark{}
+}
+
 // start is the way behind a host's own port, and what comes at its end.
 func (p *packet) start() (way, uint32) {
 	if p.route[0] == unchosen {

@@ -150,7 +150,10 @@ func (s *simulation) transmit(number int32, i, load uint32, rest way) bool {
 	}
 	t.bytes += bytes
 	t.busy = s.now + backlog + takes
-	s.wheel.push(event{at: t.busy + s.delay, what: i, load: load + onePassed, way: rest})
+	at := t.busy + s.delay
+	e := s.wheel.place(at)
+	e.at, e.what, e.load = at, i, load+onePassed
+	e.way = rest
 	return true
 }
 

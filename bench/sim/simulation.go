@@ -29,7 +29,9 @@ type simulation struct {
 	delay  int64
 
 	packets table[packet]
-	sum     int64 // of what was looked at ahead, so that it is not for nothing
+
+	packetsKnown, flowsKnown ahead // what lookAhead has asked for
+	sum                      int64 // of what was looked at ahead, so that it is not for nothing
 
 	hosts     *spray.Hosts  // nil where switches choose
 	switches  spray.Switch  // nil where hosts do
@@ -148,17 +150,18 @@ func (s *simulation) run() {
 	s.beginOpenLoop()
 	s.takeNext()
 	w := s.wheel
-	seen := 0 // of the batch: how far ahead memory was asked for
+	seen, until := 0, 0 // of the batch: how far ahead memory was asked for, and when to go on with that
 	for !s.ended {
 		if w.at == len(w.batch) {
 			if !w.advance() {
 				return
 			}
-			seen = 0
+			seen, until = s.lookAtBatch(w.batch), 0
 		}
-		if w.at >= seen {
-			seen = min(w.at+lookahead, len(w.batch))
-			s.lookAhead(w.batch[w.at:seen])
+		if w.at >= until {
+			from := min(seen, len(w.batch))
+			seen, until = min(from+lookahead, len(w.batch)), w.at+lookahead
+			s.lookAhead(w.batch[from:seen])
 		}
 		e := &w.batch[w.at]
 		w.at++

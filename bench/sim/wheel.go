@@ -69,57 +69,58 @@ func newWheel(slotTime int64) *wheel {
 }
 
 // push adds an event, at the time of the latest popped one or later.
-func (w *wheel) push(e event) {
-	t := e.at >> w.shift
+func (w *wheel) push(e event) { *w.place(e.at) = e }
+
+// place makes room for an event that push would add. Its caller sets all of its fields, each by
+// itself: an event made on the stack and copied costs a store-forwarding stall.
+func (w *wheel) place(at int64) *event {
+	t := at >> w.shift
 	if t>>wheelBits == w.tick>>wheelBits && t > w.tick {
-		if s := &w.near.slots[t&(wheelSlots-1)]; s.n < chunkEvents {
-			s.last.events[s.n] = e
-			s.n++
-			return
-		}
-		w.add(&w.near, t, e)
-		return
+		return w.add(&w.near, t)
 	}
-	w.pushElsewhere(t, e)
+	return w.placeElsewhere(t, at)
 }
 
-func (w *wheel) pushElsewhere(t int64, e event) {
+func (w *wheel) placeElsewhere(t, at int64) *event {
 	switch {
 	case t <= w.tick:
-		w.insert(e)
+		return w.insert(at)
 	case t>>(2*wheelBits) == w.tick>>(2*wheelBits):
-		w.add(&w.far, t>>wheelBits, e)
-	default:
-		w.beyond = append(w.beyond, e)
+		return w.add(&w.far, t>>wheelBits)
 	}
+	w.beyond = append(w.beyond, event{})
+	return &w.beyond[len(w.beyond)-1]
 }
 
-// insert puts an event into the batch under way.
-func (w *wheel) insert(e event) {
-	w.batch = append(w.batch, e)
+// insert makes room in the batch under way.
+func (w *wheel) insert(at int64) *event {
+	w.batch = append(w.batch, event{})
 	i := len(w.batch) - 1
-	for ; i > w.at && w.batch[i-1].at > e.at; i-- {
+	for ; i > w.at && w.batch[i-1].at > at; i-- {
 		w.batch[i] = w.batch[i-1]
 	}
-	w.batch[i] = e
+	return &w.batch[i]
 }
 
-func (w *wheel) add(t *turn, number int64, e event) {
-	i := number & (wheelSlots - 1)
-	s := &t.slots[i]
+func (w *wheel) add(t *turn, number int64) *event {
+	s := &t.slots[number&(wheelSlots-1)]
 	if s.n == chunkEvents {
-		c := w.newChunk()
-		if bit := uint64(1) << (i & 63); t.used[i>>6]&bit == 0 {
-			t.used[i>>6] |= bit
-			s.first, s.full = c, 0
-		} else {
-			s.last.next = c
-			s.full += chunkEvents
-		}
-		s.last, s.n = c, 0
+		w.addChunk(t, s, number&(wheelSlots-1))
 	}
-	s.last.events[s.n] = e
 	s.n++
+	return &s.last.events[s.n-1]
+}
+
+func (w *wheel) addChunk(t *turn, s *slot, i int64) {
+	c := w.newChunk()
+	if bit := uint64(1) << (i & 63); t.used[i>>6]&bit == 0 {
+		t.used[i>>6] |= bit
+		s.first, s.full = c, 0
+	} else {
+		s.last.next = c
+		s.full += chunkEvents
+	}
+	s.last, s.n = c, 0
 }
 
 func (w *wheel) newChunk() *chunk {
@@ -201,7 +202,7 @@ func (w *wheel) turn() bool {
 	}
 	w.empty(&w.far, i)
 	for _, e := range w.spare {
-		w.add(&w.near, e.at>>w.shift, e)
+		*w.add(&w.near, e.at>>w.shift) = e
 	}
 	return true
 }
@@ -220,7 +221,7 @@ func (w *wheel) farTurn() bool {
 	rest := w.beyond[:0]
 	for _, e := range w.beyond {
 		if e.at>>shift == first {
-			w.add(&w.far, e.at>>(w.shift+wheelBits), e)
+			*w.add(&w.far, e.at>>(w.shift+wheelBits)) = e
 		} else {
 			rest = append(rest, e)
 		}
