@@ -47,8 +47,8 @@ func repeats(list []int) bool {
 // integer of state of DRB §4.2. It is not safe for concurrent use.
 type Selector struct {
 	order []int
-	rule  Rule
 	next  int
+	rule  Rule
 	rng   rand.PCG
 }
 

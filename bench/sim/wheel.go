@@ -76,13 +76,18 @@ func (w *wheel) push(e event) { *w.place(e.at) = e }
 func (w *wheel) place(at int64) *event {
 	t := at >> w.shift
 	if t>>wheelBits == w.tick>>wheelBits && t > w.tick {
-		return w.add(&w.near, t)
+		if s := &w.near.slots[t&(wheelSlots-1)]; s.n < chunkEvents {
+			s.n++
+			return &s.last.events[s.n-1]
+		}
 	}
 	return w.placeElsewhere(t, at)
 }
 
 func (w *wheel) placeElsewhere(t, at int64) *event {
 	switch {
+	case t>>wheelBits == w.tick>>wheelBits && t > w.tick:
+		return w.add(&w.near, t)
 	case t <= w.tick:
 		return w.insert(at)
 	case t>>(2*wheelBits) == w.tick>>(2*wheelBits):

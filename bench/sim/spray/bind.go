@@ -9,6 +9,7 @@ import (
 func (h *Hosts) bind(p *pair) {
 	seed := mix(h.config.Seed, uint64(p.src)<<32|uint64(p.dst))
 	p.further = nil
+	p.divided = len(p.paths.Components) > 1
 	for i := range p.paths.Components {
 		order := p.paths.Components[i].Order
 		data, ack := paths.Seeds(seed, uint64(p.bound), i)

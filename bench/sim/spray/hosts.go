@@ -134,7 +134,7 @@ func (h *Hosts) Data(f *Flow, seq uint32, payload, wire int, now time.Duration) 
 	if h.aware != nil {
 		h.aware.sent(p, path, wire, now)
 	}
-	if f.heeded != nil {
+	if h.heeding != nil {
 		h.heeding.follow(f, seq, payload, path)
 	}
 	return path, n

@@ -8,31 +8,27 @@ import (
 )
 
 // pair is the state of a host towards another: DRB keeps one selector for data and
-// one for pure ACKs (DRB §5). It fills three cache lines, each selector its own: a
-// packet needs the first and one of the others.
+// one for pure ACKs (DRB §5). It fills three cache lines, of which a packet of data needs the
+// first and an acknowledgement the first two, unless paths are random.
 type pair struct {
-	src, dst topology.NodeID
-	flows    int32  // that use it, by either end
 	valid    uint32 // the topology of which the pair has taken note
 	bound    uint32 // how often its paths have changed
 	count    flowcell.Number
 	reported bool         // the latest packet with a mark reported congestion
+	divided  bool         // there are further selectors
 	paths    *paths.Group // nil: none needed, or free
-	further  []selectors  // of the further components
-	_        [8]byte
 	selectors
+	further  []selectors // of the further components
+	src, dst topology.NodeID
+	flows    int32 // that use it, by either end
+	_        [20]byte
 }
 
 // selectors are those of one component of a pair's paths.
-type selectors struct {
-	data drb.Selector
-	_    [8]byte
-	ack  drb.Selector
-	_    [8]byte
-}
+type selectors struct{ data, ack drb.Selector }
 
 func (p *pair) of(hash uint64) *selectors {
-	if p.further == nil {
+	if !p.divided {
 		return &p.selectors
 	}
 	if i := p.paths.Component(hash); i > 0 {

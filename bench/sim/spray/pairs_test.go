@@ -35,8 +35,9 @@ func TestPair_fillsCacheLines(t *testing.T) {
 	if unsafe.Sizeof(uintptr(0)) != 8 {
 		t.Skip("laid out for 64 bits")
 	}
-	if unsafe.Sizeof(p)%line != 0 || unsafe.Offsetof(p.selectors) != line || unsafe.Offsetof(p.selectors.ack) != line {
-		t.Errorf("a pair has %d bytes, its selectors begin at %d, that of acknowledgements %d behind",
-			unsafe.Sizeof(p), unsafe.Offsetof(p.selectors), unsafe.Offsetof(p.selectors.ack))
+	const usual = 40 // of a selector: what it needs where paths are not random
+	data, ack := unsafe.Offsetof(p.selectors), unsafe.Offsetof(p.selectors)+unsafe.Offsetof(p.selectors.ack)
+	if unsafe.Sizeof(p)%line != 0 || data+usual > line || ack < line || ack+usual > 2*line {
+		t.Errorf("a pair has %d bytes, its selectors begin at %d and %d", unsafe.Sizeof(p), data, ack)
 	}
 }
