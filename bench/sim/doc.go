@@ -37,14 +37,15 @@
 //	                       ▲                             (spray.Switch where switches choose)                            │
 //	                       └──────────────── the same packet, turned round, by spray.Hosts.Ack ◄─────────────────────────┘
 //
-// An event is 16 bytes, in a two-level timing wheel of pooled chunks, sorted stably when
-// its slot's time comes. The order is total: by time, then by the order of pushing.
+// An event is 32 bytes, in a two-level timing wheel of pooled chunks, sorted stably when
+// its slot's time comes. It has the ports that a packet has yet to enter, its length and its
+// flags. The order is total: by time, then by the order of pushing.
 // Without it, ties change a flow's interleaving, and DRB's resequencing delay becomes ten
 // times as long. Time is in picoseconds, so a byte takes a whole number of them at all
 // usual rates. A route is five port numbers in the packet, written at the source by
-// arithmetic on the path's number, or by switches hop by hop. A hop touches the packet,
-// its port and the port's class, and calls nothing through an interface unless switches
-// choose or measure.
+// arithmetic on the path's number, or by switches hop by hop. A hop touches the event, its
+// port and the port's class, and neither the packet nor an interface unless switches choose or
+// measure.
 //
 // In a fabric that is data (Config.Graph) a packet carries its path's bouncing switch, and
 // each switch finds its port by a table. Where several lead on, it hashes the flow's

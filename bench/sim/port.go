@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"math"
+	"unsafe"
 
 	"weft/topology"
 	"weft/topology/graph"
@@ -40,6 +41,9 @@ const never = math.MaxInt64 / 4
 // rates in use up to 100 Gbit/s, and within 1 % for any up to 160 Gbit/s.
 func byteTime(rateMbit float64) int64 { return max(int64(math.Round(8e6/rateMbit)), 1) }
 
+// manyLinks is from how many links on a run is worth huge pages.
+const manyLinks = 4096
+
 // newPorts makes all ports of the fabric. A port's class is that of its link dead,
 // which has no room, if the number is one more.
 func (s *simulation) newPorts() error {
@@ -56,6 +60,9 @@ func (s *simulation) newPorts() error {
 	}
 	known := make(map[key]uint16)
 	s.ports = make([]port, 2*links)
+	if links >= manyLinks {
+		adviseHugePages(unsafe.Pointer(&s.ports[0]))
+	}
 	for i := range s.ports {
 		l := topology.LinkID(i / 2)
 		var k key
