@@ -173,8 +173,9 @@ func (f *graphFabric) leadsUp(from, to graph.NodeID) bool {
 	return false
 }
 
-// lead sets how a packet goes from a host to another by a path of theirs.
-func (s *simulation) lead(p *packet, src, dst int32, path int, hash uint64) {
+// lead sets how a packet goes from a host to another by a path of theirs. Only a Graph needs the
+// flow's hash.
+func (s *simulation) lead(p *packet, src, dst int32, path int, hash *uint64) {
 	if s.graph == nil {
 		p.hops = s.fabric.route(&p.route, src, dst, path)
 		return
@@ -197,7 +198,7 @@ func (s *simulation) lead(p *packet, src, dst int32, path int, hash uint64) {
 			links = append(links, up(int32(port.Link)))
 		}
 	}
-	p.route[firstPort] = links[spray.HashAt(hash^f.seed, topology.NodeID(src))%uint64(len(links))]
+	p.route[firstPort] = links[spray.HashAt(*hash^f.seed, topology.NodeID(src))%uint64(len(links))]
 }
 
 // first is the port of its host that a packet leaves by.

@@ -113,7 +113,7 @@ func TestGraph_pathsMatchASearchAndAreFair(t *testing.T) {
 				for range rounds * sum {
 					n, _ := s.hosts.Data(&f, 0, 1000, 1040, 0)
 					var p packet
-					s.lead(&p, src, dst, n, 1)
+					s.lead(&p, src, dst, n, new(uint64))
 					low, edge := g.Ends(graph.LinkID(p.route[firstPort] >> 1))
 					if low != graph.NodeID(src) {
 						t.Fatalf("seed %d: host %d begins at %d's link", seed, src, low)

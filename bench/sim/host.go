@@ -27,7 +27,7 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 	if s.hosts != nil {
 		var path int
 		path, p.number = s.hosts.Data(&f.path, uint32(g.Seq), int(g.Len), int(p.bytes), now)
-		s.lead(p, f.src, f.dst, path, f.hash)
+		s.lead(p, f.src, f.dst, path, &f.hash)
 		if s.meters != nil {
 			p.mark = s.hosts.DataMark(&f.path, path, now)
 		}
@@ -164,7 +164,7 @@ func (s *simulation) accept(n uint32, p *packet) {
 		load |= marked
 	}
 	if s.hosts != nil {
-		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), f.back)
+		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), &f.back)
 		if s.meters != nil {
 			p.mark = s.hosts.AckMark(&f.path, now)
 		}

@@ -115,7 +115,8 @@ func (s *simulation) emit(host uint32) {
 	} else {
 		payload := c.PacketBytes - s.tcp.HeaderBytes
 		path, _ := s.hosts.Data(s.pairFlow(h, dst), p.order*uint32(payload), payload, c.PacketBytes, s.clock())
-		s.lead(p, int32(h), int32(dst), path, openHash(s.hashSeed, int32(h), int32(dst)))
+		hash := openHash(s.hashSeed, int32(h), int32(dst))
+		s.lead(p, int32(h), int32(dst), path, &hash)
 	}
 	s.leaveHost(n, p, int32(h), 0)
 }

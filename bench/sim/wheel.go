@@ -6,8 +6,12 @@ import (
 )
 
 const (
-	wheelBits  = 12
-	wheelSlots = 1 << wheelBits
+	// Few slots are near, so that pushing finds them in the cache, and yet so many that most
+	// events of packets on links are.
+	nearBits  = 9
+	nearSlots = 1 << nearBits
+	farBits   = 12
+	farSlots  = 1 << farBits
 	// chunkEvents makes a chunk 1 KB long.
 	chunkEvents = 31
 )
@@ -44,8 +48,8 @@ type chunk struct {
 
 // turn is all slots of a wheel and which of them are not empty.
 type turn struct {
-	slots [wheelSlots]slot
-	used  [wheelSlots / 64]uint64
+	slots []slot
+	used  []uint64
 }
 
 type slot struct {
@@ -61,11 +65,16 @@ func newWheel(slotTime int64) *wheel {
 		shift: uint(min(max(bits.Len64(uint64(slotTime))-1, 14), 19)),
 		tick:  -1,
 	}
-	for i := range wheelSlots {
-		w.near.slots[i].n = chunkEvents
-		w.far.slots[i].n = chunkEvents
-	}
+	w.near, w.far = newTurn(nearSlots), newTurn(farSlots)
 	return w
+}
+
+func newTurn(slots int) turn {
+	t := turn{slots: make([]slot, slots), used: make([]uint64, slots/64)}
+	for i := range t.slots {
+		t.slots[i].n = chunkEvents
+	}
+	return t
 }
 
 // push adds an event, at the time of the latest popped one or later.
@@ -75,8 +84,8 @@ func (w *wheel) push(e event) { *w.place(e.at) = e }
 // itself: an event made on the stack and copied costs a store-forwarding stall.
 func (w *wheel) place(at int64) *event {
 	t := at >> w.shift
-	if t>>wheelBits == w.tick>>wheelBits && t > w.tick {
-		if s := &w.near.slots[t&(wheelSlots-1)]; s.n < chunkEvents {
+	if t>>nearBits == w.tick>>nearBits && t > w.tick {
+		if s := &w.near.slots[t&(nearSlots-1)]; s.n < chunkEvents {
 			s.n++
 			return &s.last.events[s.n-1]
 		}
@@ -86,12 +95,12 @@ func (w *wheel) place(at int64) *event {
 
 func (w *wheel) placeElsewhere(t, at int64) *event {
 	switch {
-	case t>>wheelBits == w.tick>>wheelBits && t > w.tick:
+	case t>>nearBits == w.tick>>nearBits && t > w.tick:
 		return w.add(&w.near, t)
 	case t <= w.tick:
 		return w.insert(at)
-	case t>>(2*wheelBits) == w.tick>>(2*wheelBits):
-		return w.add(&w.far, t>>wheelBits)
+	case t>>(nearBits+farBits) == w.tick>>(nearBits+farBits):
+		return w.add(&w.far, t>>nearBits)
 	}
 	w.beyond = append(w.beyond, event{})
 	return &w.beyond[len(w.beyond)-1]
@@ -108,9 +117,9 @@ func (w *wheel) insert(at int64) *event {
 }
 
 func (w *wheel) add(t *turn, number int64) *event {
-	s := &t.slots[number&(wheelSlots-1)]
+	s := &t.slots[number&(int64(len(t.slots))-1)]
 	if s.n == chunkEvents {
-		w.addChunk(t, s, number&(wheelSlots-1))
+		w.addChunk(t, s, number&(int64(len(t.slots))-1))
 	}
 	s.n++
 	return &s.last.events[s.n-1]
@@ -150,7 +159,7 @@ func (w *wheel) moreChunks() {
 
 // next returns the first slot in use from i on, -1 if there is none.
 func (t *turn) next(i int) int {
-	for ; i < wheelSlots; i = i&^63 + 64 {
+	for ; i < len(t.slots); i = i&^63 + 64 {
 		if u := t.used[i>>6] >> (i & 63); u != 0 {
 			return i + bits.TrailingZeros64(u)
 		}
@@ -170,9 +179,9 @@ func (w *wheel) pop() (event, bool) {
 
 // advance makes a batch of the next slot that is in use.
 func (w *wheel) advance() bool {
-	from := int(w.tick&(wheelSlots-1)) + 1
+	from := int(w.tick&(nearSlots-1)) + 1
 	i := -1
-	if from < wheelSlots {
+	if from < nearSlots {
 		i = w.near.next(from)
 	}
 	if i < 0 {
@@ -181,7 +190,7 @@ func (w *wheel) advance() bool {
 		}
 		i = w.near.next(0)
 	}
-	w.tick = w.tick&^(wheelSlots-1) | int64(i)
+	w.tick = w.tick&^(nearSlots-1) | int64(i)
 	w.at = 0
 	w.sort(&w.near.slots[i])
 	w.empty(&w.near, i)
@@ -191,7 +200,7 @@ func (w *wheel) advance() bool {
 // turn begins the next turn of the near wheel that has events.
 func (w *wheel) turn() bool {
 	i := -1
-	if from := int(w.tick>>wheelBits&(wheelSlots-1)) + 1; from < wheelSlots {
+	if from := int(w.tick>>nearBits&(farSlots-1)) + 1; from < farSlots {
 		i = w.far.next(from)
 	}
 	if i < 0 {
@@ -200,7 +209,7 @@ func (w *wheel) turn() bool {
 		}
 		i = w.far.next(0)
 	}
-	w.tick = (w.tick>>wheelBits&^(wheelSlots-1) | int64(i)) << wheelBits
+	w.tick = (w.tick>>nearBits&^(farSlots-1) | int64(i)) << nearBits
 	w.spare = w.spare[:0]
 	for c := range w.far.slots[i].list() {
 		w.spare = append(w.spare, c...)
@@ -217,16 +226,16 @@ func (w *wheel) farTurn() bool {
 	if len(w.beyond) == 0 {
 		return false
 	}
-	shift := w.shift + 2*wheelBits
+	shift := w.shift + nearBits + farBits
 	first := w.beyond[0].at >> shift
 	for _, e := range w.beyond {
 		first = min(first, e.at>>shift)
 	}
-	w.tick = first << (2 * wheelBits)
+	w.tick = first << (nearBits + farBits)
 	rest := w.beyond[:0]
 	for _, e := range w.beyond {
 		if e.at>>shift == first {
-			*w.add(&w.far, e.at>>(w.shift+wheelBits)) = e
+			*w.add(&w.far, e.at>>(w.shift+nearBits)) = e
 		} else {
 			rest = append(rest, e)
 		}
