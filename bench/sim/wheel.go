@@ -8,7 +8,7 @@ import (
 const (
 	// Few slots are near, so that pushing finds them in the cache, and yet so many that most
 	// events of packets on links are.
-	nearBits  = 9
+	nearBits  = 10
 	nearSlots = 1 << nearBits
 	farBits   = 12
 	farSlots  = 1 << farBits
