@@ -95,7 +95,7 @@ func TestFCTRows_errors(t *testing.T) {
 	if got := fctErrors(results); got != "b has no figures: no such switch\n" {
 		t.Errorf("%q", got)
 	}
-	if err := fctFailed(results); exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "1 rows have no figures") {
+	if err := fctFailed(results); exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "rows without figures: 1") {
 		t.Errorf("%v", err)
 	}
 	if err := fctFailed(results[:1]); err != nil {

@@ -56,7 +56,7 @@ func fctErrors(results []fct.Result) string {
 // fctFailed is an error if rows have no figures.
 func fctFailed(results []fct.Result) error {
 	if failed := strings.Count(fctErrors(results), "\n"); failed > 0 {
-		return fmt.Errorf("bench fct: %d rows have no figures: the results say why", failed)
+		return fmt.Errorf("bench fct: rows without figures: %d; the results say why", failed)
 	}
 	return nil
 }
