@@ -11,13 +11,15 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/lab"
 	"weft/topology"
 )
 
 // dirs are the directories of an app's programs at a host. Server and client have one each.
 var dirs = map[string][]string{"redis": {"redis-server", "redis-benchmark"}, "pgbench": {"postgres", "pgbench"}, "nginx": {"nginx", "wrk"},
 	"iperf3": {"iperf3-server", "iperf3"}, "rsync": {"rsync-daemon", "rsync"}}
+
+// inside does something in the namespace of a host (lab.Lab.Do).
+type inside func(h topology.NodeID, f func() error) error
 
 // runOnce runs a program that sets something up, to its end.
 func runOnce(ctx context.Context, c *exec.Cmd, input string) (text string, err error) {
@@ -39,13 +41,13 @@ type servers struct {
 }
 
 // serve starts servers at all hosts and returns when all listen. On an error none runs.
-func serve(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.Node) (*servers, error) {
+func serve(ctx context.Context, in inside, s *site, w work, hosts []topology.Node) (*servers, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	all := &servers{work: w}
 	for _, h := range hosts {
 		var p *process
-		err := l.Do(h.ID, func() (err error) {
+		err := in(h.ID, func() (err error) {
 			p, err = start(w.server(s, h), "")
 			return err
 		})
@@ -55,7 +57,7 @@ func serve(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.No
 		all.list = append(all.list, p)
 	}
 	for i, h := range hosts {
-		if err := all.await(ctx, l, s, h, all.list[i]); err != nil {
+		if err := all.await(ctx, in, s, h, all.list[i]); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", h.Name, err), all.close())
 		}
 	}
@@ -63,10 +65,10 @@ func serve(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.No
 }
 
 // await waits until a server answers.
-func (all *servers) await(ctx context.Context, l *lab.Lab, s *site, h topology.Node, p *process) error {
+func (all *servers) await(ctx context.Context, in inside, s *site, h topology.Node, p *process) error {
 	for {
 		listens := false
-		if err := l.Do(h.ID, func() (err error) { listens, err = listening(all.work.port()); return err }); err != nil {
+		if err := in(h.ID, func() (err error) { listens, err = listening(all.work.port()); return err }); err != nil {
 			return err
 		}
 		if listens && all.work.ready(s, h) {
@@ -122,7 +124,7 @@ func (all *servers) close() (err error) {
 
 // play runs the clients of all hosts, each with the server at to[host]. They begin together. The
 // processors' idle time is there of clients that fail, too.
-func play(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.Node, to []topology.NodeID, limit time.Duration) (r run, err error) {
+func play(ctx context.Context, in inside, s *site, w work, hosts []topology.Node, to []topology.NodeID, limit time.Duration) (r run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	r.idle = -1
@@ -138,7 +140,7 @@ func play(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.Nod
 		err = errors.Join(err, g.close())
 	}()
 	for i, h := range hosts {
-		err := l.Do(h.ID, func() error {
+		err := in(h.ID, func() error {
 			c, until, err := w.client(s, h, hosts[to[i]].Addr)
 			if err != nil {
 				return err

@@ -230,12 +230,12 @@ func (b *bench) measure(ctx context.Context, l *lab.Lab, a App, round int) (r ru
 	}
 	r.idle = -1
 	w := works[a.Name]
-	all, err := serve(ctx, l, b.site, w, b.hosts)
+	all, err := serve(ctx, l.Do, b.site, w, b.hosts)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
-	return play(ctx, l, b.site, w, b.hosts, permutation.Random(b.Topology, b.Seed+uint64(round)), b.limit())
+	return play(ctx, l.Do, b.site, w, b.hosts, permutation.Random(b.Topology, b.Seed+uint64(round)), b.limit())
 }
 
 // measureMPI runs a pattern. The rank at the same place of the next rack is as many ranks on as
