@@ -49,7 +49,7 @@ func TestLab_mptcpSubflows(t *testing.T) {
 	if err := l.EnableMPTCP(2); err != nil {
 		t.Error(err)
 	}
-	for _, n := range []int{0, MaxMPTCPSubflows + 1} {
+	for _, n := range []int{0, MaxManagedSubflows + 1} {
 		if l.EnableMPTCP(n) == nil {
 			t.Errorf("%d subflows are no error", n)
 		}
