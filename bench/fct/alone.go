@@ -65,6 +65,8 @@ const (
 	sizeFlows = 3  // of each larger size
 	// longestAlone bounds the sizes that are measured: they take so long over the hosts' link.
 	longestAlone = 500 * time.Millisecond
+	// pauseAlone is between two of these flows, for the links to be idle again.
+	pauseAlone = 5 * time.Millisecond
 )
 
 // aloneSizes are those that are measured: denser where a link's burst ends.
@@ -118,14 +120,15 @@ func (b *bench) measureAlone(ctx context.Context) (err error) {
 // playAlone plays the flows from the first host to the last one.
 func playAlone(ctx context.Context, s *testbed.Session, mbit float64, last topology.NodeID, drain time.Duration) (*alone, error) {
 	var p plan
-	sizes := aloneSizes(mbit)
+	sizes, start := aloneSizes(mbit), time.Duration(0)
 	for _, bytes := range sizes {
 		n := sizeFlows
 		if bytes == 1 {
 			n = byteFlows
 		}
 		for range n {
-			p.add(workload.Flow{Dst: last, Bytes: bytes}, len(p.flows)-1)
+			p.add(workload.Flow{Start: start, Dst: last, Bytes: bytes}, len(p.flows)-1)
+			start += time.Duration(float64(bytes)*byteTime(mbit)) + pauseAlone
 		}
 	}
 	all, broken, err := play(ctx, s, p, drain+time.Duration(len(p.flows))*longestAlone, nil)

@@ -263,14 +263,14 @@ func TestRun_rowsWithErrors(t *testing.T) {
 	rows = append(rows, rows[1])
 	opened := 0
 	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=2")
-	o := Options{Topology: top, RateMbit: 100, Rows: rows, Workload: "websearch_dctcp", Scale: 0.002, Traffic: "random",
+	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.002, Traffic: "random",
 		Loads: []float64{0.3}, Seed: 1, Seeds: 2, Duration: 100 * time.Millisecond, Drain: time.Minute,
 		Open: func(_ context.Context, f Fabric) (testbed.Testbed, error) {
 			opened++
 			if f.Balance != "" {
 				return nil, errors.New("no " + f.Balance + " here")
 			}
-			return failing{testbed.InMemory(testbed.Config{Topology: top, RateMbit: 100, Seed: 1})}, nil
+			return failing{testbed.InMemory(testbed.Config{Topology: top, RateMbit: 10, Seed: 1})}, nil
 		}}
 	results, err := Run(t.Context(), o)
 	if err != nil || opened != 3 || len(results) != len(rows)*len(sizeClasses) {
