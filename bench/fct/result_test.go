@@ -261,10 +261,11 @@ func TestRun_rowsWithErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	rows = append(rows, rows[1])
-	opened := 0
+	opened, notes := 0, ""
 	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=2")
 	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.002, Traffic: "random",
 		Loads: []float64{0.3}, Seed: 1, Seeds: 2, Duration: 100 * time.Millisecond, Drain: time.Minute,
+		Note: func(s string) { notes += s + "\n" },
 		Open: func(_ context.Context, f Fabric) (testbed.Testbed, error) {
 			opened++
 			if f.Balance != "" {
@@ -275,6 +276,9 @@ func TestRun_rowsWithErrors(t *testing.T) {
 	results, err := Run(t.Context(), o)
 	if err != nil || opened != 3 || len(results) != len(rows)*len(sizeClasses) {
 		t.Fatalf("%v, %d fabrics, %d results", err, opened, len(results))
+	}
+	if strings.Count(notes, "has no figures") != 5 || !strings.Contains(notes, "presto has no figures: presto starts no more\n") {
+		t.Errorf("%q", notes)
 	}
 	for i, r := range results {
 		row := rows[i/len(sizeClasses)].Name

@@ -73,6 +73,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 // fail takes the figures of rows away.
 func (b *bench) fail(rows []int, err error) {
 	for _, row := range rows {
+		b.note("%s has no figures: %v", b.Rows[row].Name, err)
 		b.errs[row] = err
 		for load := range b.Loads {
 			delete(b.runs, cell{row, load})
@@ -117,7 +118,9 @@ func (b *bench) supported(ctx context.Context) error {
 		if err == nil {
 			err = bed.Supports(row.Hosts)
 		}
-		b.errs[i] = err
+		if err != nil {
+			b.fail([]int{i}, err)
+		}
 	}
 	return nil
 }

@@ -156,9 +156,6 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 			{Name: "Traffic", Value: o.Traffic}, {Name: "Failure", Value: results[0].Failure}, {Name: "Workload", Value: fmt.Sprintf("%s, sizes times %g", results[0].Workload, o.Scale)},
 			{Name: "Seed", Value: fmt.Sprint(o.Seed)}, {Name: "Machine", Value: o.Machine}},
 		Tables: []report.Table{{Title: "Completion times", About: slowdownAbout(results) + " " + o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
-	for e := range strings.Lines(fctErrors(results)) {
-		p.Notes = append(p.Notes, strings.TrimSpace(e))
-	}
 	if o.sim {
 		p.Tables = append(p.Tables, report.Table{Title: "Lab beside simulator", About: besideAbout, Head: besideHead, Rows: besideRows(results)})
 	}
