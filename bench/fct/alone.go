@@ -103,8 +103,12 @@ func (b *bench) measureAlone(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, s.Close()) }()
 	last := topology.NodeID(len(s.Hosts) - 1)
 	mbit := hostsMbit(b.real, 0, last, b.RateMbit)
+	idle := newIdleness()
 	if b.alone, err = playAlone(ctx, s, mbit, last, b.Drain); err != nil {
 		return fmt.Errorf("in the idle fabric: %w", err)
+	}
+	if percent := idle.percent(); percent >= 0 && percent < testbed.CPUBound {
+		b.note("the processors were idle %.0f %% of the time while flows were alone, which took too long then: slowdowns are too low", percent)
 	}
 	if b.OnIdle != nil {
 		// The way there and back, twice.
