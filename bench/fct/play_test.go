@@ -104,13 +104,12 @@ func TestPlay_flowsOfOneTimeBeginTogether(t *testing.T) {
 	s := session(t, 100)
 	seen := 0
 	s.Hosts[0].Endpoint = counting{s.Hosts[0].Endpoint, new(sync.Once), &seen}
-	flows := plan{flows: slices.Repeat([]workload.Flow{{Dst: 2, Bytes: 1}}, 5000)}
-	before := runtime.NumGoroutine()
+	flows := plan{flows: slices.Repeat([]workload.Flow{{Dst: 2, Bytes: 1}}, 2000)}
 	if _, broken, err := play(t.Context(), s, flows, time.Minute, nil); err != nil || broken == nil {
 		t.Fatal(broken, err)
 	}
-	if seen < before+len(flows.flows) {
-		t.Errorf("when the first of %d flows begins there are %d goroutines, before there were %d", len(flows.flows), seen, before)
+	if seen < len(flows.flows) {
+		t.Errorf("when the first of %d flows begins there are %d goroutines", len(flows.flows), seen)
 	}
 }
 
