@@ -41,31 +41,20 @@ type Report struct {
 }
 
 // Run runs an experiment and measures the resources that the process takes; nothing else
-// should run in the process meanwhile. It runs several seeds one after the other; the
-// report then has the medians, and a verdict on these. An error is the experiment's,
-// ctx's, or names a row that is not a number or that not every seed has.
-func Run(ctx context.Context, e Experiment, o Options) (*Report, error) {
-	m := startMeter()
-	out, err := e.allSeeds(ctx, o)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
+// should run in the process meanwhile. With several seeds the report has the medians, and a
+// verdict on these. An error is the experiment's, ctx's, or names a row that is not a
+// number or that not every seed has.
+func Run(ctx context.Context, e Experiment, o Options) (report *Report, err error) {
+	b := Batch{Subjects: Subjects([]Experiment{e}), Options: o, Watch: func(p Progress) {
+		if o.Progress != nil {
+			o.Progress(p.PerMille, 1000)
+		}
+	}}
+	failed := b.Run(ctx, func(_ int, r *Report, failed error) { report, err = r, failed })
+	if err == nil {
+		err = failed
 	}
-	verdict, because, err := out.verdict(o.Quick)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", e.Name, err)
-	}
-	r := &Report{
-		Experiment: e.Name, Source: e.Source, Title: e.Title, Seed: o.Seed, Quick: o.Quick,
-		PacketHops: out.PacketHops,
-		Verdict:    verdict, Score: ScoreOf(out.Rows), Because: because, Rows: out.Rows, Charts: out.Charts,
-		OfRun: append([]Parameter{}, out.Settings...),
-	}
-	r.Stated, r.Inferred = Apart(e.Setting)
-	if o.Seeds > 1 {
-		r.Seeds = o.Seeds
-	}
-	m.into(r)
-	return r, nil
+	return report, err
 }
 
 // Apart keeps what the paper states and what was inferred apart.
@@ -94,15 +83,17 @@ func (o *Outcome) check() error {
 	return nil
 }
 
-// verdict judges, and says why if the experiment does not.
-func (o *Outcome) verdict(quick bool) (v Verdict, because string, err error) {
+// verdict judges what came of all seeds, and says why if the experiment does not.
+func (e Experiment) verdict(o *Outcome, quick bool) (v Verdict, because string, err error) {
 	switch {
-	case o.Judge != nil:
-		v, because = o.Judge(o.Rows)
+	case e.Judge != nil:
+		v, because = e.Judge(o.Rows)
 	case !slices.ContainsFunc(o.Rows, func(r Row) bool { return r.Note != noClaim }):
 		return "", "", errors.New("no row has a figure of the paper's: say what the verdict is")
 	default:
-		v, because = Judge(o.Rows), o.Because
+		if v = Judge(o.Rows); v != Agrees {
+			because = o.Because
+		}
 	}
 	if v != Agrees && because == "" {
 		because = "we have not found out why"

@@ -61,12 +61,14 @@ func Hops(results []*sim.Result) (n uint64) {
 // Each calls run for 0 to n-1, Options.Jobs at once, and reports progress, one call at a
 // time. It returns the error of the lowest index that failed; later ones may not have
 // run. When ctx is done it returns at once. Running calls end by themselves, so the
-// caller must not read what they write.
+// caller must not read what they write. Units of a pool share its places, so run must not
+// call Each.
 func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	s := &sweep{run: run, errs: make([]error, n), progress: o.Progress}
+	s := &sweep{run: run, turn: o.turn, errs: make([]error, n), progress: o.Progress}
+	s.turn.pause()
 	ended := make(chan struct{})
 	var workers sync.WaitGroup
 	for range min(max(o.Jobs, 1), n) {
@@ -78,6 +80,9 @@ func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
 	}()
 	select {
 	case <-ended:
+		if !s.turn.resume() {
+			return context.Canceled
+		}
 		return s.failure()
 	case <-ctx.Done():
 		s.stop()
@@ -87,7 +92,8 @@ func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
 
 // sweep is the state of Each.
 type sweep struct {
-	run func(i int) error
+	run  func(i int) error
+	turn *turn
 
 	mu         sync.Mutex
 	next, done int
@@ -102,7 +108,14 @@ func (s *sweep) work() {
 		if !ok {
 			return
 		}
-		s.end(i, s.run(i))
+		began, ok := s.turn.enter()
+		if !ok {
+			s.end(i, context.Canceled)
+			return
+		}
+		err := s.run(i)
+		s.turn.leave(began)
+		s.end(i, err)
 	}
 }
 
