@@ -7,39 +7,55 @@ import (
 )
 
 // pool hands out places, of which there are as many as simulations may run at once. Who
-// waits gets a place by order, the least first, and of one order who came first. So what
-// began first ends first, and little is under way at a time.
+// asks gets a place by order, the least first, and of one order who asked first. So what
+// began first ends first, and little is under way at a time. Who has a place and wants
+// another one asks before it leaves, so that nobody of a greater order comes between.
 type pool struct {
+	over func() bool // nobody may begin any more; stop wakes who waits
+
 	mu      sync.Mutex
 	free    int // 0 while somebody waits
 	stopped bool
-	waiting []waiter // by order, then arrival
+	waiting []ticket // by order, then arrival
 }
 
-type waiter struct {
+// ticket is a place that was asked for.
+type ticket struct {
 	order   int
 	granted chan bool
 }
 
-func newPool(places int) *pool { return &pool{free: max(places, 1)} }
+func newPool(places int, over func() bool) *pool { return &pool{free: max(places, 1), over: over} }
 
-// enter waits for a place. It is false if the pool has stopped.
-func (p *pool) enter(order int) bool {
+// ask asks for a place, without waiting for it.
+func (p *pool) ask(order int) ticket {
 	p.mu.Lock()
+	defer p.mu.Unlock()
+	t := ticket{order, make(chan bool, 1)}
 	switch {
 	case p.stopped:
-		p.mu.Unlock()
-		return false
+		t.granted <- false
 	case p.free > 0:
 		p.free--
-		p.mu.Unlock()
-		return true
+		t.granted <- true
+	default:
+		i, _ := slices.BinarySearchFunc(p.waiting, order+1, func(t ticket, order int) int { return cmp.Compare(t.order, order) })
+		p.waiting = slices.Insert(p.waiting, i, t)
 	}
-	w := waiter{order, make(chan bool, 1)}
-	i, _ := slices.BinarySearchFunc(p.waiting, order+1, func(w waiter, order int) int { return cmp.Compare(w.order, order) })
-	p.waiting = slices.Insert(p.waiting, i, w)
-	p.mu.Unlock()
-	return <-w.granted
+	return t
+}
+
+// enter waits for a place that was asked for. It is false if the pool is over or has
+// stopped.
+func (p *pool) enter(t ticket) bool {
+	if !<-t.granted {
+		return false
+	}
+	if p.over() {
+		p.leave()
+		return false
+	}
+	return true
 }
 
 // leave gives a place back.
@@ -59,8 +75,8 @@ func (p *pool) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.stopped = true
-	for _, w := range p.waiting {
-		w.granted <- false
+	for _, t := range p.waiting {
+		t.granted <- false
 	}
 	p.waiting = nil
 }

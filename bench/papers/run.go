@@ -17,11 +17,14 @@ type Report struct {
 	Seeds      int    `json:"seeds,omitempty"` // how many; 0: one
 	Quick      bool   `json:"quick"`
 
+	// Of one experiment alone, these are the process's. Of several in a pool, or of parts that
+	// were kept, they are the sums over seeds, which may have overlapped: of each the time
+	// from its beginning to its end, and the time on processors of its simulations' threads.
 	WallS             float64 `json:"wall_s"`
-	CPUS              float64 `json:"cpu_s"` // of the process, all threads; 0: unknown
+	CPUS              float64 `json:"cpu_s"` // 0: unknown
 	PacketHops        uint64  `json:"packet_hops"`
 	PacketHopsPerCPUS float64 `json:"packet_hops_per_cpu_s"`
-	RSSMB             float64 `json:"rss_mb"` // the most memory that was resident, in 10^6 bytes
+	RSSMB             float64 `json:"rss_mb"` // the most memory that was resident, in 10^6 bytes; 0: unknown
 
 	Verdict Verdict `json:"verdict"`
 	Score   Score   `json:"score"`
@@ -35,9 +38,11 @@ type Report struct {
 	OfRun    []Parameter `json:"of_run"`   // what was made of them here, and counted
 
 	Charts []Chart `json:"-"`
-	// PeakOfProcess says that RSSMB includes the time before this run, since the system
-	// cannot reset it.
+	// PeakOfProcess says that RSSMB is not of this run alone: the system cannot reset it, or
+	// others ran as well.
 	PeakOfProcess bool `json:"-"`
+	// Machines are those that gave the parts, as far as they say.
+	Machines []string `json:"-"`
 }
 
 // Run runs an experiment and measures the resources that the process takes; nothing else

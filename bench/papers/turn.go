@@ -41,22 +41,30 @@ func (t *turn) pause() {
 	}
 }
 
-// resume takes a place again. It is false if the pool has stopped.
-func (t *turn) resume() bool {
+// resume takes the place again that was asked for. It is false if the pool is over.
+func (t *turn) resume(place ticket) bool {
 	if t == nil {
 		return true
 	}
-	began, ok := t.enter()
+	began, ok := t.enter(place)
 	t.began, t.away = began, !ok
 	return ok
 }
 
-// enter takes a place for a simulation.
-func (t *turn) enter() (began time.Duration, ok bool) {
+// ask asks for a place for a simulation, or for the own goroutine.
+func (t *turn) ask() (place ticket) {
+	if t != nil {
+		place = t.pool.ask(t.order)
+	}
+	return place
+}
+
+// enter waits for a place for a simulation. It is false if the pool is over.
+func (t *turn) enter(place ticket) (began time.Duration, ok bool) {
 	if t == nil {
 		return 0, true
 	}
-	if !t.pool.enter(t.order) {
+	if !t.pool.enter(place) {
 		return 0, false
 	}
 	runtime.LockOSThread()

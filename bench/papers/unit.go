@@ -3,6 +3,7 @@ package papers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -91,6 +92,9 @@ func (s Subject) report(o Options, parts []*Part) (*Report, error) {
 		all[i] = p.Outcome
 		r.WallS += p.WallS
 		r.CPUS += p.CPUS
+		if p.Machine != "" && !slices.Contains(r.Machines, p.Machine) {
+			r.Machines = append(r.Machines, p.Machine)
+		}
 	}
 	out, err := combine(o.Seed, all)
 	if err != nil {

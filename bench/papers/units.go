@@ -35,10 +35,10 @@ func runUnits(ctx context.Context, units []Unit, o Options, w watch) error {
 		err  error
 	}
 	ends := make(chan end, len(units))
-	places := newPool(o.Jobs)
+	places := newPool(o.Jobs, func() bool { return ctx.Err() != nil })
 	go func() {
 		for i, u := range units {
-			if !places.enter(i) {
+			if !places.enter(places.ask(i)) {
 				return
 			}
 			o := o
