@@ -38,7 +38,7 @@ func (o *simOptions) merge(ctx context.Context, w, notes io.Writer, all []papers
 	var dirs []parts.Dir
 	for _, name := range names {
 		if info, err := os.Stat(name); err != nil || !info.IsDir() {
-			return usagef("%s: is no directory: name those that weft sim run --shard --cache has written", name)
+			return usagef("weft sim merge: %q is no directory: name those that weft sim run --shard has written", name)
 		}
 		dirs = append(dirs, parts.Dir{Name: filepath.Clean(name), Files: os.DirFS(name)})
 	}
