@@ -49,7 +49,8 @@ type Options struct {
 	// Mutant replaces a policy or a mechanism; nil: nothing. See As and Sweep.
 	Mutant *Mutant
 	// Progress is called with the number of finished runs, by one caller at a time; it
-	// may be nil. An experiment with several sweeps begins at 0 with each.
+	// may be nil. An experiment with several sweeps begins at 0 with each. The function Run
+	// calls it with thousandths of all seeds.
 	Progress func(done, total int)
 
 	turn *turn // of a run that shares places with others; nil: it has Jobs of its own

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"weft/bench/papers"
+	"weft/bench/papers/parts"
 	"weft/internal/exitcode"
 )
 
@@ -269,6 +270,20 @@ func TestSimMerge_refuses(t *testing.T) {
 	// A build is known by a commit or by the program, never by neither.
 	if (plan.Build.Commit == "") == (plan.Build.Executable == "") {
 		t.Errorf("%+v", plan)
+	}
+	// What another build gave is whole, and not for this one.
+	o.cache, o.shard = t.TempDir(), shard{1, 1}
+	batch, err := o.batch(counted(&n), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cache := &partCache{dir: o.cache, build: parts.Build{Commit: "770004a6", Go: "go1.26", Platform: "plan9/386"}}
+	batch.Keep = cache
+	if err := o.runShard(t.Context(), io.Discard, counted(&n), batch, cache); err != nil {
+		t.Fatal(err)
+	}
+	if err := merge(); err == nil || !strings.Contains(err.Error(), "by commit 770004a6, go1.26, plan9/386, and this weft is ") {
+		t.Errorf("%v", err)
 	}
 }
 
