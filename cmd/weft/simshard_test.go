@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,7 +17,6 @@ import (
 	"time"
 
 	"weft/bench/papers"
-	"weft/bench/papers/parts"
 	"weft/internal/exitcode"
 )
 
@@ -132,6 +130,35 @@ func TestSimRun_theSameBytes(t *testing.T) {
 	}
 }
 
+// So it is with simulations, of one experiment of each paper.
+func TestSimRun_theSameBytesOfSimulations(t *testing.T) {
+	if testing.Short() {
+		t.Skip("simulations are left out with -short")
+	}
+	names := []string{"drb-f10", "luopan-f13", "drill-f3", "conga-f12", "thesis-t3.1"}
+	run := func(o *simOptions, w io.Writer) error { return o.run(t.Context(), w, io.Discard, experiments(), names) }
+	o := simJobs(1, 1)
+	o.Quick, o.Seeds = true, 2
+	want := outputsOf(t, o, run)
+	if n := strings.Count(want.text, "\nVerdict: "); n != len(names) {
+		t.Fatalf("%d reports of %d:\n%s", n, len(names), want.text)
+	}
+	o.Jobs, o.cache = 2, t.TempDir()
+	for i := range 2 {
+		o := o
+		o.shard = shard{i + 1, 2}
+		if err := run(&o, io.Discard); err != nil {
+			t.Fatal(err)
+		}
+	}
+	merged := outputsOf(t, simOptions{}, func(o1 *simOptions, w io.Writer) error {
+		return o1.merge(t.Context(), w, io.Discard, experiments(), []string{o.cache})
+	})
+	if merged != want {
+		t.Errorf("merged from two shares with -j 2:\n%s\nwith -j 1:\n%s", merged.text, want.text)
+	}
+}
+
 // Trials of mutants are shared likewise.
 func TestSimMutants_shards(t *testing.T) {
 	trials := func(do func(o *simOptions, w io.Writer) error, o simOptions) string {
@@ -240,51 +267,6 @@ func TestSimShard_bad(t *testing.T) {
 	wantError(t, "sim merge", "DIRECTORY is missing")
 	wantError(t, "sim merge "+t.TempDir()+"/no", "is no directory")
 	wantError(t, "sim merge "+t.TempDir(), "there is no plan")
-}
-
-// A merge names the build that ran and its own, and what is missing.
-func TestSimMerge_refuses(t *testing.T) {
-	var n atomic.Int32
-	o := simJobs(1, 1)
-	o.cache, o.shard = t.TempDir(), shard{1, 2}
-	if err := o.run(t.Context(), io.Discard, io.Discard, counted(&n), []string{"all"}); err != nil {
-		t.Fatal(err)
-	}
-	merge := func() error {
-		return new(simOptions).merge(t.Context(), io.Discard, io.Discard, counted(&n), []string{o.cache})
-	}
-	if err := merge(); err == nil || !strings.Contains(err.Error(), "2 of 4 parts are missing: drb-f2, seed 1, in full; drill-t1, seed 1, in full") {
-		t.Errorf("%v", err)
-	}
-	found, err := filepath.Glob(filepath.Join(o.cache, "plan-*.json"))
-	if err != nil || len(found) != 1 {
-		t.Fatalf("%v, %v", found, err)
-	}
-	var plan struct {
-		Build struct{ Commit, Executable string }
-	}
-	b, err := os.ReadFile(found[0])
-	if err := errors.Join(err, json.Unmarshal(b, &plan)); err != nil {
-		t.Fatal(err)
-	}
-	// A build is known by a commit or by the program, never by neither.
-	if (plan.Build.Commit == "") == (plan.Build.Executable == "") {
-		t.Errorf("%+v", plan)
-	}
-	// What another build gave is whole, and not for this one.
-	o.cache, o.shard = t.TempDir(), shard{1, 1}
-	batch, err := o.batch(counted(&n), false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cache := &partCache{dir: o.cache, build: parts.Build{Commit: "770004a6", Go: "go1.26", Platform: "plan9/386"}}
-	batch.Keep = cache
-	if err := o.runShard(t.Context(), io.Discard, counted(&n), batch, cache); err != nil {
-		t.Fatal(err)
-	}
-	if err := merge(); err == nil || !strings.Contains(err.Error(), "by commit 770004a6, go1.26, plan9/386, and this weft is ") {
-		t.Errorf("%v", err)
-	}
 }
 
 func TestTimeLeft(t *testing.T) {
