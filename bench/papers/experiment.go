@@ -25,7 +25,10 @@ type Experiment struct {
 	Setting []Parameter
 	// Mutants must not pass.
 	Mutants []Mutant
-	Run     func(ctx context.Context, o Options) (*Outcome, error)
+	// Judge, if not nil, replaces the function Judge and Outcome.Because. It depends on the
+	// rows alone, which are those of all seeds.
+	Judge func(rows []Row) (Verdict, string)
+	Run   func(ctx context.Context, o Options) (*Outcome, error)
 }
 
 // Parameter is one parameter of a setting. Where we run another value than the stated
@@ -46,18 +49,17 @@ type Options struct {
 	// Mutant replaces a policy or a mechanism; nil: nothing. See As and Sweep.
 	Mutant *Mutant
 	// Progress is called with the number of finished runs, by one caller at a time; it
-	// may be nil. An experiment with several sweeps begins at 0 with each.
+	// may be nil. An experiment with several sweeps begins at 0 with each. The function Run
+	// calls it with thousandths of all seeds.
 	Progress func(done, total int)
+
+	turn *turn // of a run that shares places with others; nil: it has Jobs of its own
 }
 
 // Outcome is the result of an experiment.
 type Outcome struct {
-	Rows    []Row
-	Because string // why it does not agree within tolerances
-	// Judge, if not nil, replaces the function Judge and Because. It depends on the rows
-	// alone. With several seeds these are the rows of all, and only the first seed's
-	// Judge is called.
-	Judge      func(rows []Row) (Verdict, string)
+	Rows       []Row
+	Because    string // why it does not agree within tolerances, said where it does not
 	Charts     []Chart
 	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
 	PacketHops uint64      // of all runs
@@ -89,7 +91,7 @@ type Row struct {
 
 	// rule says whether Ours is OK. A row without a rule is a statement, about its figure
 	// or another one. It holds if it holds with most seeds.
-	rule func(ours float64) bool
+	rule *rule
 }
 
 // Chart is a paper's figure redrawn.

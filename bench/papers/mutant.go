@@ -2,6 +2,7 @@ package papers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,27 +78,54 @@ const shownRows = 3
 // TryMutants runs an experiment and its mutants, and says which are caught. An experiment
 // without mutants is an error: nothing says what it is evidence for.
 func TryMutants(ctx context.Context, e Experiment, o Options) ([]Trial, error) {
-	if len(e.Mutants) == 0 {
-		return nil, fmt.Errorf("%s: has no mutant: name a policy or a mechanism without which it must not pass", e.Name)
-	}
-	o.Mutant = nil
-	itself, err := Run(ctx, e, o)
+	subjects, err := WithMutants([]Experiment{e})
 	if err != nil {
 		return nil, err
 	}
-	var trials []Trial
-	for i := range e.Mutants {
-		o.Mutant = &e.Mutants[i]
-		if len(o.Mutant.About) == 0 {
-			return trials, fmt.Errorf("%s: mutant %q: About is empty: say which rows speak of what it replaces", e.Name, o.Mutant.Name)
-		}
-		r, err := Run(ctx, e, o)
-		if err != nil {
-			return trials, fmt.Errorf("mutant %q: %w", e.Mutants[i].Name, err)
-		}
-		trials = append(trials, trialOf(itself, r, o))
+	b := Batch{Subjects: subjects, Options: o}
+	var reports []*Report
+	failed := b.Run(ctx, func(_ int, r *Report, err2 error) {
+		reports = append(reports, r)
+		err = errors.Join(err, err2)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
 	}
-	return trials, nil
+	return Trials(subjects, o, reports), nil
+}
+
+// WithMutants are experiments, each with its mutants behind it.
+func WithMutants(list []Experiment) (subjects []Subject, err error) {
+	for _, e := range list {
+		if len(e.Mutants) == 0 {
+			return nil, fmt.Errorf("%s: has no mutant: name a policy or a mechanism without which it must not pass", e.Name)
+		}
+		subjects = append(subjects, Subject{Experiment: e})
+		for i := range e.Mutants {
+			m := &e.Mutants[i]
+			if len(m.About) == 0 {
+				return nil, fmt.Errorf("%s: mutant %q: About is empty: say which rows speak of what it replaces", e.Name, m.Name)
+			}
+			subjects = append(subjects, Subject{Experiment: e, Mutant: m})
+		}
+	}
+	return subjects, nil
+}
+
+// Trials are those of subjects that have mutants behind each experiment, by the report of
+// each. An experiment of which one report is nil has none.
+func Trials(subjects []Subject, o Options, reports []*Report) (trials []Trial) {
+	for i := 0; i < len(subjects); {
+		n := 1 + len(subjects[i].Mutants)
+		if of := reports[i : i+n]; !slices.Contains(of, nil) {
+			for j, mutant := range of[1:] {
+				o.Mutant = subjects[i+1+j].Mutant
+				trials = append(trials, trialOf(of[0], mutant, o))
+			}
+		}
+		i += n
+	}
+	return trials
 }
 
 func trialOf(itself, mutant *Report, o Options) Trial {

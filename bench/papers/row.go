@@ -18,14 +18,13 @@ const noClaim = "the paper states no figure"
 
 // Within is OK if ours is within a tolerance of the paper's.
 func Within(label, metric string, paper, ours, tolerancePercent float64) Row {
-	return Row{Label: label, Metric: metric, Kind: KindValue, Paper: &paper, TolerancePercent: tolerancePercent}.judged(ours, func(ours float64) bool {
-		return math.Abs(ours-paper) <= math.Abs(paper)*tolerancePercent/100
-	})
+	r := Row{Label: label, Metric: metric, Kind: KindValue, Paper: &paper, TolerancePercent: tolerancePercent}
+	return r.judged(ours, rule{Is: isWithin, A: paper, Percent: tolerancePercent})
 }
 
 // judged is the row with a figure of ours, OK by a rule.
-func (r Row) judged(ours float64, rule func(ours float64) bool) Row {
-	r.Ours, r.OK, r.rule = ours, rule(ours), rule
+func (r Row) judged(ours float64, by rule) Row {
+	r.Ours, r.OK, r.rule = ours, by.holds(ours), &by
 	return r
 }
 
@@ -40,7 +39,7 @@ func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
 		Label: label, Metric: metric, Kind: KindBound, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at most that",
 	}
-	return r.judged(ours, func(ours float64) bool { return ours <= bound+math.Abs(bound)*tolerancePercent/100 })
+	return r.judged(ours, rule{Is: isAtMost, A: bound, Percent: tolerancePercent})
 }
 
 // AtLeast is OK if ours is not below the paper's bound by more than the tolerance.
@@ -49,7 +48,7 @@ func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
 		Label: label, Metric: metric, Kind: KindBound, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at least that",
 	}
-	return r.judged(ours, func(ours float64) bool { return ours >= bound-math.Abs(bound)*tolerancePercent/100 })
+	return r.judged(ours, rule{Is: isAtLeast, A: bound, Percent: tolerancePercent})
 }
 
 // Between is OK if ours is within a range that the paper states, with the tolerance at
@@ -61,9 +60,7 @@ func Between(label, metric string, low, high, ours, tolerancePercent float64) Ro
 		Label: label, Metric: metric, Kind: KindValue, Paper: &middle, TolerancePercent: tolerancePercent,
 		Note: fmt.Sprintf("the paper: from %s to %s; OK is within", number(low), number(high)),
 	}
-	return r.judged(ours, func(ours float64) bool {
-		return ours >= low-math.Abs(low)*tolerancePercent/100 && ours <= high+math.Abs(high)*tolerancePercent/100
-	})
+	return r.judged(ours, rule{Is: isBetween, A: low, B: high, Percent: tolerancePercent})
 }
 
 // Order is OK if every value is above the next by more than a Tie. Its label names them:

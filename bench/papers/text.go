@@ -85,8 +85,10 @@ func (r *Report) Took() string {
 	if r.PacketHops > 0 {
 		fmt.Fprintf(&s, ", %s M packet-hops, %.1f M a CPU second", number(float64(r.PacketHops)/1e6), r.PacketHopsPerCPUS/1e6)
 	}
-	fmt.Fprintf(&s, ", %.0f MB", r.RSSMB)
-	if r.PeakOfProcess {
+	if r.RSSMB > 0 {
+		fmt.Fprintf(&s, ", %.0f MB", r.RSSMB)
+	}
+	if r.RSSMB > 0 && r.PeakOfProcess {
 		s.WriteString(" (the process's)")
 	}
 	return s.String()

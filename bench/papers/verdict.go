@@ -122,14 +122,3 @@ func ByTolerance(rows []Row) map[float64]Score {
 }
 
 func (s Score) String() string { return fmt.Sprintf("%d of %d published values", s.Within, s.Of) }
-
-// Explained judges as Judge does, and adds a reason if not all rows are OK. It is for
-// Outcome.Judge.
-func Explained(reason string) func([]Row) (Verdict, string) {
-	return func(rows []Row) (Verdict, string) {
-		if v := Judge(rows); v != Agrees {
-			return v, reason
-		}
-		return Agrees, ""
-	}
-}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -64,24 +65,33 @@ func TestExperiments_runQuickly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			two, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 2})
+			cache, err := newPartCache(t.TempDir(), true)
 			if err != nil {
 				t.Fatal(err)
+			}
+			var two, kept *papers.Report // -j 2, and what was kept of it
+			b := papers.Batch{Subjects: papers.Subjects([]papers.Experiment{e}), Options: papers.Options{Quick: true, Seed: 1, Jobs: 2}, Keep: cache}
+			for _, r := range []**papers.Report{&two, &kept} {
+				err := b.Run(t.Context(), func(_ int, report *papers.Report, err error) {
+					if *r = report; err != nil {
+						t.Fatal(err)
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			other, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 2, Jobs: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%v, %s: %s", time.Since(start).Round(time.Millisecond), one.Verdict, one.Took())
-			var a, b strings.Builder
-			if err := one.WriteText(&a); err != nil {
-				t.Fatal(err)
+			want := wholeReport(t, one)
+			if got := wholeReport(t, two); got != want {
+				t.Errorf("-j 1:\n%s\n-j 2:\n%s", want, got)
 			}
-			if err := two.WriteText(&b); err != nil {
-				t.Fatal(err)
-			}
-			if a.String() != b.String() {
-				t.Errorf("-j 1:\n%s\n-j 2:\n%s", a.String(), b.String())
+			if got := wholeReport(t, kept); got != want {
+				t.Errorf("-j 1:\n%s\nkept:\n%s", want, got)
 			}
 			seen := make(map[[2]string]bool)
 			if len(one.Rows) != len(other.Rows) {
@@ -100,4 +110,16 @@ func TestExperiments_runQuickly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wholeReport is a report as text, as JSON and on a page, without what the machine took.
+func wholeReport(t *testing.T, r *papers.Report) string {
+	t.Helper()
+	c := *r
+	c.WallS, c.CPUS, c.PacketHopsPerCPUS, c.RSSMB = 0, 0, 0, 0
+	var b strings.Builder
+	if err := errors.Join(c.WriteText(&b), printJSON(&b, &c), papers.Page{Reports: []*papers.Report{&c}}.Write(&b)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

@@ -30,16 +30,17 @@ It fails if a mutant passes that is not known to. --store keeps full trials of f
 or more, and replaces none by fewer.`,
 		Example: "  weft sim mutants --quick\n  weft sim mutants 'drb-*' --seeds 5 --store bench/papers/results",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.mutants(cmd.Context(), cmd.OutOrStdout(), experiments(), names)
+			return o.mutants(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), experiments(), names)
 		},
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	cmd.Flags().StringVar(&o.store, "store", "", "`directory` of results in which mutants.json is to be renewed, too: bench/papers/results")
+	o.shares(cmd)
 	return cmd
 }
 
-func (o *simOptions) mutants(ctx context.Context, w io.Writer, all []papers.Experiment, names []string) error {
+func (o *simOptions) mutants(ctx context.Context, w, notes io.Writer, all []papers.Experiment, names []string) error {
 	if err := o.check(); err != nil {
 		return err
 	}
@@ -50,6 +51,24 @@ func (o *simOptions) mutants(ctx context.Context, w io.Writer, all []papers.Expe
 	if err != nil {
 		return usage(err)
 	}
+	cache, err := newPartCache(o.cache, o.Quick)
+	if err != nil {
+		return err
+	}
+	b, err := o.batch(selected, true)
+	if err != nil {
+		return err
+	}
+	b.Keep = cache.keeper()
+	if o.shard.N > 0 {
+		return o.runShard(ctx, notes, selected, b, cache)
+	}
+	return o.printTrials(ctx, w, notes, b)
+}
+
+// printTrials runs a batch of experiments with their mutants, prints what is told from
+// what, and keeps it where that is wanted.
+func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, b papers.Batch) error {
 	keep, err := newMutantStore(o.store)
 	if err != nil {
 		return err
@@ -58,20 +77,15 @@ func (o *simOptions) mutants(ctx context.Context, w io.Writer, all []papers.Expe
 		return err
 	}
 	var failed error
-	trials := []papers.Trial{}
-	for _, e := range selected {
-		p := newProgress(e.Name)
-		o.Progress = p.set
-		tried, err := papers.TryMutants(ctx, e, o.Options)
-		p.end()
+	reports := make([]*papers.Report, len(b.Subjects))
+	err = o.pool(ctx, notes, b, func(_ *progress, i int, r *papers.Report, err error) {
+		reports[i] = r
 		failed = errors.Join(failed, err)
-		if err == nil {
-			trials = append(trials, tried...)
-		}
-		if ctx.Err() != nil {
-			return failed
-		}
+	})
+	if failed = errors.Join(failed, err); ctx.Err() != nil {
+		return failed
 	}
+	trials := papers.Trials(b.Subjects, o.Options, reports)
 	failed = errors.Join(failed, keep.mutants(trials), unknownPassing(trials))
 	if o.json {
 		return errors.Join(failed, printJSON(w, trials))

@@ -93,7 +93,11 @@ func (s *resultStore) report(r *papers.Report) error {
 	if s == nil {
 		return nil
 	}
-	run, err := results.Of(r, s.head())
+	head := s.head()
+	if len(r.Machines) > 0 {
+		head.Machine = strings.Join(r.Machines, "; ")
+	}
+	run, err := results.Of(r, head)
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}

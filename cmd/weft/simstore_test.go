@@ -113,12 +113,12 @@ func TestSimMutants_failsIfAnUnknownOnePasses(t *testing.T) {
 	}
 	o := simJobs(1, 1)
 	var b bytes.Buffer
-	err := o.mutants(t.Context(), &b, list, nil)
+	err := o.mutants(t.Context(), &b, io.Discard, list, nil)
 	if exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "drb-f1: passes as well where all of it") || !strings.Contains(b.String(), "2 pass") {
 		t.Errorf("%v, and\n%s", err, b.String())
 	}
 	list[0].Name, list[0].Mutants = "thesis-t3.1", []papers.Mutant{{Name: "the classifier moves no flow", About: []string{"run"}}}
-	if err := o.mutants(t.Context(), &b, list, nil); err != nil {
+	if err := o.mutants(t.Context(), &b, io.Discard, list, nil); err != nil {
 		t.Errorf("a known one: %v", err)
 	}
 }
@@ -130,18 +130,18 @@ func TestSimStore_refusesFewSeeds(t *testing.T) {
 	o.store, o.Seeds = dir, papers.EnoughSeeds-1
 	for what, err := range map[string]error{
 		"run":     o.run(t.Context(), io.Discard, io.Discard, mutable(), []string{"all"}),
-		"mutants": o.mutants(t.Context(), io.Discard, mutable(), nil),
+		"mutants": o.mutants(t.Context(), io.Discard, io.Discard, mutable(), nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "--store with --seeds=4") || exitcode.Of(err) != exitcode.Usage {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	o.Seeds = papers.EnoughSeeds + 1
-	if err := o.mutants(t.Context(), io.Discard, mutable(), nil); err != nil {
+	if err := o.mutants(t.Context(), io.Discard, io.Discard, mutable(), nil); err != nil {
 		t.Fatal(err)
 	}
 	o.Seeds--
-	if err := o.mutants(t.Context(), io.Discard, mutable(), nil); err == nil || !strings.Contains(err.Error(), "cannot replace those of 6") {
+	if err := o.mutants(t.Context(), io.Discard, io.Discard, mutable(), nil); err == nil || !strings.Contains(err.Error(), "cannot replace those of 6") {
 		t.Errorf("%v", err)
 	}
 	kept, err := results.Read(os.DirFS(dir))
@@ -158,7 +158,7 @@ func TestSimMutants_prints(t *testing.T) {
 	o := simJobs(1, 1)
 	o.json, o.store, o.Seeds = true, dir, papers.EnoughSeeds
 	var b bytes.Buffer
-	if err := o.mutants(t.Context(), &b, mutable(), nil); err != nil {
+	if err := o.mutants(t.Context(), &b, io.Discard, mutable(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var list []map[string]any
@@ -171,7 +171,7 @@ func TestSimMutants_prints(t *testing.T) {
 	}
 	b.Reset()
 	o.json, o.store = false, ""
-	if err := o.mutants(t.Context(), &b, mutable(), []string{"drb-*"}); err != nil || !strings.Contains(b.String(), "0 of 2 mutants are caught") {
+	if err := o.mutants(t.Context(), &b, io.Discard, mutable(), []string{"drb-*"}); err != nil || !strings.Contains(b.String(), "0 of 2 mutants are caught") {
 		t.Errorf("%v, %s", err, b.String())
 	}
 }
@@ -217,7 +217,7 @@ func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 		o.store, o.Quick, o.Seeds = c.dir, c.quick, papers.EnoughSeeds
 		var err error
 		if c.mutants {
-			err = o.mutants(t.Context(), io.Discard, began(&n), nil)
+			err = o.mutants(t.Context(), io.Discard, io.Discard, began(&n), nil)
 		} else {
 			err = o.run(t.Context(), io.Discard, io.Discard, began(&n), []string{"all"})
 		}

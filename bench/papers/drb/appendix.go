@@ -30,6 +30,7 @@ func appendixB() papers.Experiment {
 			{Name: "packets within a pod", Value: "by way of a core, too", Chosen: true, Why: "as the appendix has it"},
 		},
 		Mutants: []papers.Mutant{atRandom},
+		Judge:   judgeAppendixB,
 		Run:     runAppendixB,
 	}
 }
@@ -118,7 +119,7 @@ func runAppendixB(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	if err != nil {
 		return nil, err
 	}
-	out := &papers.Outcome{Rows: p.rows(results), Judge: judgeAppendixB, Charts: p.charts(results)}
+	out := &papers.Outcome{Rows: p.rows(results), Charts: p.charts(results)}
 	for _, r := range results {
 		out.PacketHops += r.PacketHops
 	}

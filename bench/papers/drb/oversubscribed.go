@@ -88,7 +88,7 @@ func runOversubscribed(ctx context.Context, o papers.Options) (*papers.Outcome, 
 		label := [...]string{"DRB, 96 KB window", "DRB, 256 KB window"}[i]
 		out.Rows = append(out.Rows, papers.Info(label, goodputMetric, m.goodput), papers.Info(label, latencyMetric, mean(m.Latency)))
 	}
-	out.Judge = papers.Explained("Without ECN it is the window that bounds the queues: 64 KB at 470 Mbit/s are a round trip of 1.1 ms, of which data have half. The paper's 839 µs are what about 100 KB give; with the 256 KB that it states ports overflow and goodput breaks down.")
+	out.Because = "Without ECN it is the window that bounds the queues: 64 KB at 470 Mbit/s are a round trip of 1.1 ms, of which data have half. The paper's 839 µs are what about 100 KB give; with the 256 KB that it states ports overflow and goodput breaks down."
 	for _, m := range rest {
 		label := "VL2, " + m.label + ", ECN"
 		out.Rows = append(out.Rows, papers.Info(label, goodputMetric, m.goodput), papers.Info(label, latencyMetric, mean(m.Latency)))

@@ -104,7 +104,7 @@ func (p *permutation) run(ctx context.Context, o papers.Options) (*papers.Outcom
 	main := runs[:len(policies)]
 	out.PacketHops = hops
 	out.Rows = p.rows(main)
-	out.Judge = papers.Explained(p.because)
+	out.Because = p.because
 	out.Charts = []papers.Chart{
 		bars(p.subfigures[0]+": goodput", "Mbit/s per host", main, p.goodput),
 		queueingDelays(p.subfigures[1]+": queueing", main),

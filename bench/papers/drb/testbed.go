@@ -110,7 +110,7 @@ func runF10(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 		better = better && papers.Above(m.goodput, of(without, m.label))
 	}
 	out.Rows = append(out.Rows, papers.Sign("a resequencer betters each", better))
-	out.Judge = papers.Explained("ECMP gets more here than on the testbed; why the testbed's is so low we do not know.")
+	out.Because = "ECMP gets more here than on the testbed; why the testbed's is so low we do not know."
 	out.Charts = []papers.Chart{
 		bars("Fig. 10a: without a resequencer", "Mbit/s per host", without, bare),
 		bars("Fig. 10b: with one", "Mbit/s per host", with, held),
@@ -183,7 +183,7 @@ func runF11(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 			papers.Info(label, "packets that 3 or more have overtaken, %", behind(m)),
 			papers.Info(label, goodputMetric, m.goodput))
 	}
-	out.Judge = papers.Explained("A queue here is of packets that have been received whole; where room is taken from a packet's first byte, as in a switch's memory, each mean would be longer by the port's load, nearly 1, and so about the paper's. The 170 packets of ECMP, at a port that three hosts feed, are windows of more than 500 KB; with those RB gets more than the paper's goodput. How the paper counts degrees of disorder it does not say.")
+	out.Because = "A queue here is of packets that have been received whole; where room is taken from a packet's first byte, as in a switch's memory, each mean would be longer by the port's load, nearly 1, and so about the paper's. The 170 packets of ECMP, at a port that three hosts feed, are windows of more than 500 KB; with those RB gets more than the paper's goodput. How the paper counts degrees of disorder it does not say."
 	degree := papers.Chart{Title: "Packets out of order", X: "overtaken by at least", Y: "%"}
 	for _, m := range runs[1:] {
 		line := papers.Line{Name: m.label}

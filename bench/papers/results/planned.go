@@ -19,3 +19,11 @@ var perSeed = map[string]float64{
 	"thesis-t3.1": 4, "thesis-3.1.7": 1,
 	"hedera-t4.3": 2, "hedera-t4.4": 35, "hedera-t4.5": 1, "hedera-t4.6": 1, "hedera-8192": 33,
 }
+
+// Cost is about how many seconds of CPU one seed of an experiment takes; 1 if nobody knows.
+func Cost(experiment string) float64 {
+	if s, ok := perSeed[experiment]; ok {
+		return s
+	}
+	return 1
+}

@@ -16,7 +16,7 @@ const tolerance = papers.Stated
 // not.
 func explain(out *papers.Outcome, o papers.Options, why string) {
 	if !o.Quick {
-		out.Judge = papers.Explained(why)
+		out.Because = why
 	}
 }
 
