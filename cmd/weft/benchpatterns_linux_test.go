@@ -21,6 +21,8 @@ func TestBenchPatterns_bad(t *testing.T) {
 	wantError(t, bench+"--duration 1ms", "--duration=1ms")
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--probes 0", "--probes=0")
+	wantError(t, bench+"--period 1ms", "--period=1ms")
+	wantError(t, bench+"--rows first-fit,hedera", "--rows", `"hedera"`, "annealing")
 	wantError(t, bench+"--rows ecmp,ecmp", "--rows", "twice")
 }
 
@@ -44,7 +46,7 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if err := os.WriteFile(section, []byte("# Results\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
+	o := benchPatternsOptions{rate: 4, probes: 125, period: 200 * time.Millisecond, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
 		report: filepath.Join(dir, "report.html"), append: section, self: self.Args[:1], env: self.Env}
 	o.shorten(func(string) bool { return false })
 	var out, notes bytes.Buffer
@@ -60,6 +62,9 @@ func TestBenchPatterns_measures(t *testing.T) {
 	}
 	for i, r := range results { // how much arrives is the machine's, too
 		t.Logf("%+v", r)
+		if row := patternsRows[i]; (r.patternsLoop != nil) != (row.rule != "") || row.rule != "" && (r.Loops == 0 || r.LoopMS <= 0) {
+			t.Errorf("the control loop of %s: %+v", row.name, r.patternsLoop)
+		}
 		if r.Row != patternsRows[i].name || r.Pattern != "same-ID outgoing" || r.PercentOfIdeal <= 0 || len(r.Runs) != 1 {
 			t.Errorf("%+v", r)
 		}
