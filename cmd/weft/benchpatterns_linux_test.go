@@ -62,8 +62,8 @@ func TestBenchPatterns_measures(t *testing.T) {
 	}
 	for i, r := range results { // how much arrives is the machine's, too
 		t.Logf("%+v", r)
-		if row := patternsRows[i]; (r.patternsLoop != nil) != (row.rule != "") || row.rule != "" && (r.Loops == 0 || r.LoopMS <= 0) {
-			t.Errorf("the control loop of %s: %+v", row.name, r.patternsLoop)
+		if row := patternsRows[i]; (r.Loop != nil) != (row.rule != "") || row.rule != "" && (r.Loop == nil || r.Loop.Loops == 0 || r.Loop.LoopMS <= 0) {
+			t.Errorf("the control loop of %s: %+v", row.name, r.Loop)
 		}
 		if r.Row != patternsRows[i].name || r.Pattern != "same-ID outgoing" || r.PercentOfIdeal <= 0 || len(r.Runs) != 1 {
 			t.Errorf("%+v", r)

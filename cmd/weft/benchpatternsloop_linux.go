@@ -76,14 +76,14 @@ func loopsTable(rows []patternsRow, results []patternsResult) [][]string {
 		var all patternsLoop
 		var medians, rounds, writes []float64
 		for _, r := range results {
-			if r.Row != row.name || r.patternsLoop == nil {
+			if r.Row != row.name || r.Loop == nil {
 				continue
 			}
-			if all.Loops += r.Loops; r.Loops > 0 {
-				medians = append(medians, r.LoopMS)
+			if all.Loops += r.Loop.Loops; r.Loop.Loops > 0 {
+				medians = append(medians, r.Loop.LoopMS)
 			}
-			all.LoopMaxMS, all.Moved = max(all.LoopMaxMS, r.LoopMaxMS), r.Moved
-			rounds, writes = append(rounds, r.RoundMS), append(writes, r.WriteMS)
+			all.LoopMaxMS, all.Moved = max(all.LoopMaxMS, r.Loop.LoopMaxMS), r.Loop.Moved
+			rounds, writes = append(rounds, r.Loop.RoundMS), append(writes, r.Loop.WriteMS)
 		}
 		if len(medians) == 0 {
 			continue

@@ -19,19 +19,19 @@ import (
 
 // patternsResult is a row's in a pattern.
 type patternsResult struct {
-	Row            string    `json:"row"`
-	Pattern        string    `json:"pattern"`
-	Topology       string    `json:"topology"`
-	RateMbit       float64   `json:"rate_mbit"`
-	Seed           uint64    `json:"seed"`
-	PercentOfIdeal float64   `json:"percent_of_ideal"` // median of the runs
-	Runs           []float64 `json:"runs_percent"`
-	Jain           float64   `json:"jain"`
-	Retransmits    int64     `json:"retransmits"`
-	RTTP99         float64   `json:"rtt_p99_us"`
-	IdlePercent    float64   `json:"idle_percent"`
-	PaperPercent   float64   `json:"paper_percent,omitempty"` // what the thesis has for the same
-	*patternsLoop            // with weft scheduler
+	Row            string        `json:"row"`
+	Pattern        string        `json:"pattern"`
+	Topology       string        `json:"topology"`
+	RateMbit       float64       `json:"rate_mbit"`
+	Seed           uint64        `json:"seed"`
+	PercentOfIdeal float64       `json:"percent_of_ideal"` // median of the runs
+	Runs           []float64     `json:"runs_percent"`
+	Jain           float64       `json:"jain"`
+	Retransmits    int64         `json:"retransmits"`
+	RTTP99         float64       `json:"rtt_p99_us"`
+	IdlePercent    float64       `json:"idle_percent"`
+	PaperPercent   float64       `json:"paper_percent,omitempty"` // what the thesis has for the same
+	Loop           *patternsLoop `json:"control_loop,omitempty"`  // with weft scheduler
 }
 
 // measureRow builds a row's lab and runs all patterns on it.
@@ -86,7 +86,7 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 	for _, pattern := range o.chosen {
 		r, err := o.measurePattern(ctx, s, row, pattern)
 		if err == nil && scheduled != nil {
-			r.patternsLoop, err = loops.read(ctx)
+			r.Loop, err = loops.read(ctx)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", pattern.Name, err)
