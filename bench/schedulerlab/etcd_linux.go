@@ -1,55 +1,64 @@
 package schedulerlab
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
+	"weft/internal/kernel"
 )
 
-// readyLimit is how long etcd may take to start.
-const readyLimit = 60 * time.Second
+// The endpoints of etcd's only member, in the namespace of the control network.
+const (
+	etcdClients = "127.0.0.1:2379"
+	etcdPeers   = "127.0.0.1:2380"
+)
 
-// startEtcd starts the only member of a cluster, which listens in the network namespace of the
-// calling thread. dir is empty.
-func startEtcd(dir string) (m *embed.Etcd, endpoint string, err error) {
-	peer, err := freeURL()
-	if err != nil {
-		return nil, "", err
+// etcd is the program's name, also among the processes.
+const etcd = "etcd"
+
+// Check says what is to be installed.
+func Check() error {
+	if _, err := exec.LookPath(etcd); err != nil {
+		return errors.New("the program etcd, in which weft scheduler keeps placements, is missing: apt install etcd-server")
 	}
-	client, err := freeURL()
-	if err != nil {
-		return nil, "", err
-	}
-	c := embed.NewConfig()
-	c.Name, c.Dir = "lab", dir
-	c.ListenPeerUrls, c.AdvertisePeerUrls = []url.URL{peer}, []url.URL{peer}
-	c.ListenClientUrls, c.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	c.InitialCluster = c.InitialClusterFromName(c.Name)
-	c.LogLevel = "fatal"
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapcore.NewNopCore()))
-	if m, err = embed.StartEtcd(c); err != nil {
-		return nil, "", fmt.Errorf("etcd: %w", err)
-	}
-	select {
-	case <-m.Server.ReadyNotify():
-		return m, client.Host, nil
-	case <-time.After(readyLimit):
-		m.Close()
-		return nil, "", errors.New("etcd: not ready within " + readyLimit.String())
-	}
+	return nil
 }
 
-func freeURL() (url.URL, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return url.URL{}, fmt.Errorf("etcd: %w", err)
+// startEtcd starts etcd and waits until it listens.
+func (s *Scheduled) startEtcd(ctx context.Context) error {
+	if err := Check(); err != nil {
+		return err
 	}
-	defer l.Close()
-	return url.URL{Scheme: "http", Host: l.Addr().String()}, nil
+	c := exec.Command(etcd, "--name", "lab", "--data-dir", filepath.Join(s.dir, etcd), "--logger", "zap", "--log-level", "warn",
+		"--listen-client-urls", "http://"+etcdClients, "--advertise-client-urls", "http://"+etcdClients,
+		"--listen-peer-urls", "http://"+etcdPeers, "--initial-advertise-peer-urls", "http://"+etcdPeers,
+		"--initial-cluster", "lab=http://"+etcdPeers)
+	for _, v := range os.Environ() { // it ends if a variable and a flag say the same
+		if !strings.HasPrefix(v, "ETCD_") {
+			c.Env = append(c.Env, v)
+		}
+	}
+	if err := kernel.InNamespace(s.net, func() error { return s.start(etcd, c) }); err != nil {
+		return err
+	}
+	return s.await(ctx, etcd, func() string {
+		err := kernel.InNamespace(s.net, func() error {
+			conn, err := net.DialTimeout("tcp", etcdClients, time.Second)
+			if err == nil {
+				conn.Close()
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Sprint("it does not listen: ", err)
+		}
+		return ""
+	})
 }

@@ -22,7 +22,7 @@ const controlDevice = "control"
 const mostNodes = 250
 
 // makeNetwork makes a namespace for the scheduler, with a cable to each node.
-func makeNetwork(l *lab.Lab, nodes []topology.NodeID) (name string, err error) {
+func makeNetwork(l *lab.Lab, nodes []topology.Node) (name string, err error) {
 	if len(nodes) > mostNodes {
 		return "", fmt.Errorf("control network: %d nodes, at most %d", len(nodes), mostNodes)
 	}
@@ -36,8 +36,8 @@ func makeNetwork(l *lab.Lab, nodes []topology.NodeID) (name string, err error) {
 	}); err != nil {
 		return "", err
 	}
-	for i, id := range nodes {
-		if err := connect(l, name, id, i); err != nil {
+	for i, n := range nodes {
+		if err := connect(l, name, n, i); err != nil {
 			return name, fmt.Errorf("control network: %w", kernel.Explain(err))
 		}
 	}
@@ -45,8 +45,8 @@ func makeNetwork(l *lab.Lab, nodes []topology.NodeID) (name string, err error) {
 }
 
 // connect lays the cable to the ith node.
-func connect(l *lab.Lab, name string, id topology.NodeID, i int) error {
-	ns, err := kernel.OpenNamespace(l.Namespace(id))
+func connect(l *lab.Lab, name string, n topology.Node, i int) error {
+	ns, err := kernel.OpenNamespace(l.Namespace(n.ID))
 	if err != nil {
 		return err
 	}
@@ -58,12 +58,12 @@ func connect(l *lab.Lab, name string, id topology.NodeID, i int) error {
 		if err := netlink.LinkAdd(veth); err != nil {
 			return err
 		}
-		return bringUp(veth, netip.Addr{}, own)
+		return bringUp(veth, netip.Addr{}, own, n.Addr) // by which it speaks
 	})
 	if err != nil {
 		return err
 	}
-	return l.Do(id, func() error {
+	return l.Do(n.ID, func() error {
 		link, err := netlink.LinkByName(controlDevice)
 		if err != nil {
 			return err

@@ -4,20 +4,16 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
-
+	"weft/hedera"
 	"weft/hedera/wire"
 	"weft/internal/kernel"
-	"weft/internal/service"
 	"weft/lab"
 	"weft/topology"
 )
@@ -39,12 +35,11 @@ type Config struct {
 type Scheduled struct {
 	c      Config
 	dir    string
-	key    string // in base64
-	net    string // namespace of the control network
-	etcd   *embed.Etcd
-	at     string // etcd's endpoint
-	run    map[string]*exec.Cmd
-	agents []topology.Node
+	key    string              // in base64
+	net    string              // namespace of the control network
+	agents []topology.Node     // switches with weft switch
+	run    map[string]*process // by name
+	given  <-chan struct{}     // closed when the caller has given up
 }
 
 // processLimit is how long all may take until they work.
@@ -56,7 +51,7 @@ const scheduler = "scheduler"
 // Start starts all and waits until the scheduler leads and each switch has heard of it. On an
 // error nothing runs.
 func Start(ctx context.Context, c Config) (s *Scheduled, err error) {
-	s = &Scheduled{c: c, run: make(map[string]*exec.Cmd)}
+	s = &Scheduled{c: c, run: make(map[string]*process), given: ctx.Done()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -68,35 +63,29 @@ func Start(ctx context.Context, c Config) (s *Scheduled, err error) {
 	secret := make([]byte, 32)
 	rand.Read(secret) // it never fails
 	s.key = base64.StdEncoding.EncodeToString(secret)
-	var nodes []topology.NodeID
+	fabric, err := hedera.NewClos(c.Lab.Config.Topology)
+	if err != nil {
+		return s, err
+	}
+	var nodes []topology.Node // that speak with the scheduler
 	for n := range c.Lab.Config.Topology.Nodes() {
-		nodes = append(nodes, n.ID)
-		if c.Switches && n.Layer != topology.LayerHost && hasUp(c.Lab.Config.Topology, n.ID) {
-			s.agents = append(s.agents, n)
+		if fabric.Known(n.Addr) && c.Switches == (n.Layer != topology.LayerHost) {
+			nodes = append(nodes, n)
 		}
+	}
+	if c.Switches {
+		s.agents = nodes
 	}
 	if s.net, err = makeNetwork(c.Lab, nodes); err != nil {
 		return s, err
 	}
-	if err = kernel.InNamespace(s.net, func() (err error) {
-		s.etcd, s.at, err = startEtcd(filepath.Join(s.dir, "etcd"))
-		return err
-	}); err != nil {
+	if err = s.startEtcd(ctx); err != nil {
 		return s, err
 	}
 	if err = s.StartScheduler(ctx); err != nil {
 		return s, err
 	}
 	return s, s.startAgents(ctx)
-}
-
-func hasUp(t *topology.Topology, id topology.NodeID) bool {
-	for _, p := range t.Ports(id) {
-		if p.Up {
-			return true
-		}
-	}
-	return false
 }
 
 // Servers is the scheduler's address, for nodes.
@@ -121,9 +110,9 @@ func (s *Scheduled) Spec() string {
 
 // StartScheduler starts the scheduler, again after Kill, and waits until it leads.
 func (s *Scheduled) StartScheduler(ctx context.Context) error {
-	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q], ttl: 1s}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
-		s.Spec(), s.Servers(), s.at, s.c.Rule, s.c.Every, s.c.Lifetime, s.Keys(), s.socket(scheduler))
-	err := kernel.InNamespace(s.net, func() error { return s.start(scheduler, text) })
+	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q]}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
+		s.Spec(), s.Servers(), etcdClients, s.c.Rule, s.c.Every, s.c.Lifetime, s.Keys(), s.socket(scheduler))
+	err := kernel.InNamespace(s.net, func() error { return s.startWeft(scheduler, scheduler, text) })
 	if err != nil {
 		return err
 	}
@@ -142,7 +131,7 @@ func (s *Scheduled) startAgents(ctx context.Context) error {
 	for _, n := range s.agents {
 		text := fmt.Sprintf("topology: %q\nnode: %s\nconfigure: false\nroutes: false\nhello: 1s\nbalance: ecmp\nuser: root\nkeys: %s\n%s\nstatus: %s\n",
 			s.Spec(), n.Name, s.Keys(), s.Section(), s.socket(n.Name))
-		if err := s.c.Lab.Do(n.ID, func() error { return s.start(n.Name, text) }); err != nil {
+		if err := s.c.Lab.Do(n.ID, func() error { return s.startWeft(n.Name, "switch", text) }); err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
 	}
@@ -154,7 +143,7 @@ func (s *Scheduled) startAgents(ctx context.Context) error {
 				return err.Error()
 			case a.BalanceError != "":
 				return a.BalanceError
-			case a.Scheduler.Leader == "":
+			case a.Scheduler == nil || a.Scheduler.Leader == "":
 				return "it has not heard of the scheduler"
 			}
 			return ""
@@ -168,78 +157,14 @@ func (s *Scheduled) startAgents(ctx context.Context) error {
 
 func (s *Scheduled) socket(name string) string { return filepath.Join(s.dir, name+".sock") }
 
-func (s *Scheduled) start(name, text string) error {
-	file := filepath.Join(s.dir, name+".yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return err
-	}
-	log, err := os.Create(filepath.Join(s.dir, name+".log"))
-	if err != nil {
-		return err
-	}
-	defer log.Close()
-	what := "switch"
-	if name == scheduler {
-		what = name
-	}
-	c := exec.Command(s.c.Argv[0], append(s.c.Argv[1:len(s.c.Argv):len(s.c.Argv)], what, "--config", file)...)
-	c.Env, c.Stdout, c.Stderr = s.c.Env, log, log
-	if err := c.Start(); err != nil { // in this thread's namespace
-		return err
-	}
-	s.run[name] = c
-	return nil
-}
-
-// end kills a process. Switches' kernels keep their programs until the lab ends.
-func (s *Scheduled) end(name string) error {
-	c := s.run[name]
-	if c == nil {
-		return nil
-	}
-	delete(s.run, name)
-	err := c.Process.Kill()
-	_ = c.Wait() // it was killed
-	return err
-}
-
-// await waits until lacks is empty.
-func (s *Scheduled) await(ctx context.Context, name string, lacks func() string) error {
-	for end := time.Now().Add(processLimit); ; {
-		why := lacks()
-		if why == "" {
-			return nil
-		}
-		if time.Now().After(end) || ctx.Err() != nil {
-			said, _ := os.ReadFile(filepath.Join(s.dir, name+".log"))
-			return errors.Join(fmt.Errorf("%s: within %v: %s; it says\n%s", name, processLimit, why, said), ctx.Err())
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
-// Close ends all and takes the control network away.
+// Close ends all and takes the control network away. What had ended before is an error.
 func (s *Scheduled) Close() error {
 	var errs []error
 	for name := range s.run {
 		errs = append(errs, s.end(name))
 	}
-	if s.etcd != nil {
-		s.etcd.Close()
-	}
 	if s.net != "" {
 		errs = append(errs, kernel.DeleteNamespace(s.net))
 	}
 	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
-}
-
-// ask reads a process' status.
-func (s *Scheduled) ask(ctx context.Context, name string, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	text, err := service.AskStatus(ctx, s.socket(name), "weft "+name)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
 }

@@ -15,6 +15,7 @@ import (
 	"weft/bench/named"
 	"weft/bench/papers/thesis"
 	"weft/bench/report"
+	"weft/bench/schedulerlab"
 	"weft/bench/testbed"
 	"weft/topology"
 )
@@ -60,7 +61,7 @@ var patternsRows = []patternsRow{
 	{name: "ecmp", about: "the kernels' ECMP by the five-tuple", balance: "ecmp", paper: func(p thesis.Pattern) float64 { return p.ECMP }},
 	{name: "two-level", about: "switches with two-level tables, plain hosts (thesis §3.1.3)", balance: "two-level", paper: func(p thesis.Pattern) float64 { return p.TwoLevel }},
 	{name: "classifier", about: "the same with flow classifiers at edge and aggregation switches (thesis §3.1.6)", balance: "classifier", paper: func(p thesis.Pattern) float64 { return p.Classifier }},
-	{name: "exclusive", about: "weft scheduler, each link to one large flow (thesis §3.1.7), weft switch at edge and aggregation switches, plain hosts", balance: "ecmp", rule: "exclusive", paper: func(p thesis.Pattern) float64 { return p.Scheduler }},
+	{name: "exclusive", about: "weft scheduler, each link to one elephant (thesis §3.1.7), weft switch at edge and aggregation switches, plain hosts", balance: "ecmp", rule: "exclusive", paper: func(p thesis.Pattern) float64 { return p.Scheduler }},
 	{name: "first-fit", about: "the same by Global First Fit (Hedera, thesis §4.2.3)", balance: "ecmp", rule: "first-fit", paper: func(p thesis.Pattern) float64 { return p.FirstFit }},
 	{name: "annealing", about: "the same by simulated annealing (Hedera, thesis §4.2.4)", balance: "ecmp", rule: "annealing", paper: func(p thesis.Pattern) float64 { return p.Annealing }},
 	{name: "host-annealing", about: "the same with weft host in mode offload with ecmp, plain switches", balance: "ecmp", policy: "ecmp", rule: "annealing"},
@@ -121,15 +122,15 @@ func benchPatternsHelp() string {
 	fmt.Fprint(&s, `Patterns builds a fat-tree of k=4 in network namespaces for each row in turn. Every host
 sends one TCP stream to one host and receives one, by the patterns of Tables 3.1 and 4.3
 of Al-Fares' thesis (§3.5.2, §4.4.1); "random, not bijective" has hotspots. It prints what
-arrives in percent of the ideal, in which every host sends at the rate of its link. It
-needs root.
+arrives in percent of the bisection bandwidth: of what arrives if every host sends at the
+rate of its link. It needs root.
 
 In Table 3.1 the thesis' hosts send at a constant rate by UDP, which a full port cuts down.
 Here they use the kernel's TCP. The thesis' columns are shown beside: those of Table 4.3
 for ECMP, Hedera and the non-blocking switch, of Table 3.1 for the others.
 
-Rows with weft scheduler run it and an etcd of one member, which nodes reach by a control
-network. Beside the results is how long the control loop takes: from the first report of a
+Rows with weft scheduler run it and Debian's etcd (package etcd-server), which nodes reach
+by a control network. Beside the results is how long the control loop takes: from the first report of a
 flow until its placement is in force at its edge switch or host (compare Table 4.7). Flows
 of links that are not full may be reported in a later period.
 
@@ -202,6 +203,11 @@ func (o *benchPatternsOptions) run(ctx context.Context, w, notes io.Writer) (err
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return fmt.Errorf("bench patterns: %w", err)
+	}
+	if slices.ContainsFunc(rows, func(r patternsRow) bool { return r.rule != "" }) {
+		if err := schedulerlab.Check(); err != nil {
+			return absentf("bench patterns: %w; or leave the rows with weft scheduler out by --rows", err)
+		}
 	}
 	section, err := openSection(o.append)
 	if err != nil {

@@ -24,12 +24,13 @@ type patternsResult struct {
 	Topology       string        `json:"topology"`
 	RateMbit       float64       `json:"rate_mbit"`
 	Seed           uint64        `json:"seed"`
-	PercentOfIdeal float64       `json:"percent_of_ideal"` // median of the runs
+	PercentOfIdeal float64       `json:"percent_of_ideal"` // of the bisection bandwidth, median of the runs
 	Runs           []float64     `json:"runs_percent"`
 	Jain           float64       `json:"jain"`
 	Retransmits    int64         `json:"retransmits"`
 	RTTP99         float64       `json:"rtt_p99_us"`
-	IdlePercent    float64       `json:"idle_percent"`
+	IdlePercent    float64       `json:"idle_percent"`            // of the processors, median of the runs
+	Void           bool          `json:"void"`                    // in a run it was so little that it shows the machine
 	PaperPercent   float64       `json:"paper_percent,omitempty"` // what the thesis has for the same
 	Loop           *patternsLoop `json:"control_loop,omitempty"`  // with weft scheduler
 }
@@ -82,12 +83,9 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	loops := loopWatch{scheduled: scheduled, daemons: d, seen: make(map[string]uint64)}
+	loops := &loopWatch{scheduled: scheduled, daemons: d, seen: make(map[string]uint64)}
 	for _, pattern := range o.chosen {
-		r, err := o.measurePattern(ctx, s, row, pattern)
-		if err == nil && scheduled != nil {
-			r.Loop, err = loops.read(ctx)
-		}
+		r, err := o.measurePattern(ctx, s, row, pattern, loops)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", pattern.Name, err)
 		}
@@ -100,13 +98,19 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 	return results, err
 }
 
-func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Session, row patternsRow, pattern thesis.Pattern) (res patternsResult, err error) {
+func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Session, row patternsRow, pattern thesis.Pattern, loops *loopWatch) (res patternsResult, err error) {
 	ideal := float64(o.shape.NumHosts()) * o.rate * plainPayload / fullFrame
 	var percent, jain, idle, retransmits, rtt []float64
+	var loop *patternsLoop // of all runs
 	for i := range o.mappings {
 		to, err := pattern.To(o.seed + uint64(i))
 		if err != nil {
 			return res, err
+		}
+		if loops.scheduled != nil {
+			if err := loops.scheduled.Settle(ctx); err != nil {
+				return res, err
+			}
 		}
 		p := newProgress(fmt.Sprintf("%s, %s, %d of %d", row.name, pattern.Name, i+1, o.mappings))
 		r, err := permutation.Run(ctx, s, to, permutation.Load{Warmup: o.warmup, Duration: o.duration,
@@ -114,6 +118,11 @@ func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Se
 		p.end()
 		if err != nil {
 			return res, err
+		}
+		if loops.scheduled != nil && i == o.mappings-1 {
+			if loop, err = loops.read(ctx, o.shape, to); err != nil {
+				return res, err
+			}
 		}
 		mbit := receivers(to, r.Mbit)
 		sum := 0.0
@@ -129,7 +138,12 @@ func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Se
 	}
 	return patternsResult{Row: row.name, Pattern: pattern.Name, Topology: row.fabric(), RateMbit: o.rate, Seed: o.seed,
 		PercentOfIdeal: stats.Median(percent), Runs: percent, Jain: stats.Median(jain), Retransmits: int64(stats.Median(retransmits)),
-		RTTP99: stats.Percentile(rtt, 99), IdlePercent: stats.Median(idle), PaperPercent: paper}, nil
+		RTTP99: stats.Percentile(rtt, 99), IdlePercent: stats.Median(idle), Void: patternsVoid(idle), PaperPercent: paper, Loop: loop}, nil
+}
+
+// patternsVoid reports whether in a run the processors were too busy.
+func patternsVoid(idle []float64) bool {
+	return slices.ContainsFunc(idle, func(percent float64) bool { return percent >= 0 && percent < testbed.CPUBound })
 }
 
 // fabric is what the row's lab is.
@@ -154,8 +168,8 @@ func receivers(to []topology.NodeID, mbit []float64) (list []float64) {
 
 // about says what the table shows.
 func (o *benchPatternsOptions) about() string {
-	return fmt.Sprintf("%s, %g Mbit/s, kernel TCP; what arrives in percent of %d hosts at the rate of their links, of which plain TCP delivers %d bytes of each %d; median of %d runs of %v, in parentheses the least and the most; seed %d.",
-		patternsFabric, o.rate, o.shape.NumHosts(), plainPayload, fullFrame, o.mappings, o.duration, o.seed)
+	return fmt.Sprintf("%s, %g Mbit/s, kernel TCP; what arrives in percent of the bisection bandwidth, which is %d hosts at the rate of their links, of which plain TCP delivers %d bytes of each %d; median of %d runs of %v, in parentheses the least and the most; seed %d. VOID: the processors were idle less than %d %% of a run, so it shows the machine and not the fabric.",
+		patternsFabric, o.rate, o.shape.NumHosts(), plainPayload, fullFrame, o.mappings, o.duration, o.seed, testbed.CPUBound)
 }
 
 // table has a pattern a row, its head first.
@@ -179,6 +193,9 @@ func (o *benchPatternsOptions) table(rows []patternsRow, results []patternsResul
 			cell := fmt.Sprintf("%.1f", r.PercentOfIdeal)
 			if len(r.Runs) > 1 {
 				cell += fmt.Sprintf(" (%.0f to %.0f)", slices.Min(r.Runs), slices.Max(r.Runs))
+			}
+			if r.Void {
+				cell += " VOID"
 			}
 			line = append(line, cell)
 		}

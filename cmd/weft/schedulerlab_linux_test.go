@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"net"
 	"net/netip"
@@ -128,23 +127,9 @@ func (b *schedulerBed) within(what string, ok func() bool) {
 
 // pinned returns each connection's path at the nodes that have it pinned, by name.
 func (b *schedulerBed) pinned() (paths [2]map[string]int, expired uint64) {
-	nodes, err := b.s.Switches(context.WithoutCancel(b.t.Context()))
+	nodes, err := b.s.Nodes(context.WithoutCancel(b.t.Context()), b.d)
 	if err != nil {
 		b.t.Fatal(err)
-	}
-	for _, h := range b.d.Hosts {
-		if h.Config == "" {
-			continue
-		}
-		text, err := b.d.Status(h)
-		if err != nil {
-			b.t.Fatal(err)
-		}
-		var s struct{ Scheduler schedulerlab.Node }
-		if err := json.Unmarshal(text, &s); err != nil {
-			b.t.Fatal(err)
-		}
-		nodes[h.Name] = s.Scheduler
 	}
 	for i := range paths {
 		paths[i] = make(map[string]int)

@@ -55,7 +55,7 @@ func TestUnwritten_forgetsWhatIsWritten(t *testing.T) {
 
 // A node that a flow is placed at again is not told to withdraw it; the others are, also the switch
 // above the edge switch by which the flow went before.
-func TestMessages(t *testing.T) {
+func TestByNode(t *testing.T) {
 	top, err := topology.Parse(testFabric)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +81,7 @@ func TestMessages(t *testing.T) {
 		left:  {{9, 0, false}},
 		right: {{9, 3, true}, {10, 2, false}},
 	}
-	got := messages(fabric, placed, ended, time.Second)
+	got := byNode(fabric, placed, ended, time.Second)
 	for node, list := range got {
 		var all []said
 		for _, p := range list {

@@ -169,15 +169,15 @@ func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 // tell sends placements to the nodes whose flows they are, and to the switches behind these that
 // have a choice of ports, too. Those that count no more are withdrawn.
 func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration) {
-	for node, list := range messages(s.fabric(), placed, ended, lifetime) {
+	for node, list := range byNode(s.fabric(), placed, ended, lifetime) {
 		s.mu.Lock()
 		s.desk.Place(node, list, s.now(), s.write)
 		s.mu.Unlock()
 	}
 }
 
-// messages lists what each node is told. Of ended it is not told what is placed again by it.
-func messages(fabric hedera.Fabric, placed, ended []hedera.Assignment, lifetime time.Duration) map[netip.Addr][]wire.Placement {
+// byNode lists what each node is told. Of ended it is not told what is placed again by it.
+func byNode(fabric hedera.Fabric, placed, ended []hedera.Assignment, lifetime time.Duration) map[netip.Addr][]wire.Placement {
 	type at struct {
 		node  netip.Addr
 		tuple flowcell.FiveTuple
