@@ -58,11 +58,8 @@ func (s *Scheduled) end(name string) error {
 		return nil
 	}
 	delete(s.run, name)
-	select {
-	case <-s.given: // an interrupt is everybody's
-	case <-p.ended:
+	if !closed(s.given) && closed(p.ended) { // an interrupt is everybody's
 		return fmt.Errorf("%s had ended: %v%s", name, p.err, s.says(name))
-	default:
 	}
 	err := p.cmd.Process.Kill()
 	<-p.ended
@@ -70,6 +67,15 @@ func (s *Scheduled) end(name string) error {
 		return nil
 	}
 	return err
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
 }
 
 // await waits until lacks is empty.
