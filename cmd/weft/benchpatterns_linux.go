@@ -17,6 +17,7 @@ import (
 	"weft/bench/report"
 	"weft/bench/schedulerlab"
 	"weft/bench/testbed"
+	"weft/internal/elephant"
 	"weft/topology"
 )
 
@@ -44,8 +45,8 @@ const (
 	patternsSwitch = "leaf-spine:leaves=1,spines=1,hosts=16"
 )
 
-// minPatternsPeriod is the least that weft switch and weft scheduler allow.
-const minPatternsPeriod = 100 * time.Millisecond
+// The least that weft switch allows, and the most for which placements last long enough.
+const minPatternsPeriod, maxPatternsPeriod = 100 * time.Millisecond, elephant.MaxValid / patternsLifetime
 
 // patternsRow is a way to spread traffic.
 type patternsRow struct {
@@ -187,8 +188,8 @@ func (o *benchPatternsOptions) check() (rows []patternsRow, err error) {
 		return nil, usagef("--warmup=%v: must be 0s to %v", o.warmup, maxThroughputTime)
 	case o.mappings < 1 || o.mappings > maxRounds:
 		return nil, usagef("--mappings=%d: must be 1 to %d", o.mappings, maxRounds)
-	case o.period < minPatternsPeriod || o.period > time.Minute:
-		return nil, usagef("--period=%v: must be %v to 1m", o.period, minPatternsPeriod)
+	case o.period < minPatternsPeriod || o.period > maxPatternsPeriod:
+		return nil, usagef("--period=%v: must be %v to %v", o.period, minPatternsPeriod, maxPatternsPeriod)
 	case o.probes < 1:
 		return nil, usagef("--probes=%d: must be 1 or more", o.probes)
 	}

@@ -22,6 +22,7 @@ func TestBenchPatterns_bad(t *testing.T) {
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--probes 0", "--probes=0")
 	wantError(t, bench+"--period 1ms", "--period=1ms")
+	wantError(t, bench+"--period 13s", "--period=13s", "12s")
 	wantError(t, bench+"--rows first-fit,hedera", "--rows", `"hedera"`, "annealing")
 	wantError(t, bench+"--rows ecmp,ecmp", "--rows", "twice")
 }

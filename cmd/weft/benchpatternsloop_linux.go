@@ -21,6 +21,7 @@ type patternsLoop struct {
 	WriteMS   float64 `json:"etcd_write_ms"`      // and its write to etcd, last
 	Moved     uint64  `json:"placements_changed"` // since the start
 	Terms     uint64  `json:"terms"`              // that the scheduler has led
+	Expired   uint64  `json:"pins_expired"`       // since the start, for want of a word from the scheduler
 	Chosen    int     `json:"flows"`              // of the last run, that have a choice of paths
 	Pinned    int     `json:"pinned"`             // of these, at its end
 	Whole     int     `json:"whole_paths"`        // of these, on their whole path
@@ -52,7 +53,7 @@ func (w *loopWatch) read(ctx context.Context, t *topology.Topology, to []topolog
 	for name, n := range nodes {
 		fresh := n.Loops - w.seen[name]
 		w.seen[name] = n.Loops
-		l.Loops += fresh
+		l.Loops, l.Expired = l.Loops+fresh, l.Expired+n.Expired
 		times = append(times, n.LoopsMS[len(n.LoopsMS)-int(min(fresh, uint64(len(n.LoopsMS)))):]...)
 	}
 	if len(times) > 0 {
@@ -70,7 +71,7 @@ func (o *benchPatternsOptions) aboutLoops() string {
 
 // loopsTable has a scheduler a row, its head first.
 func loopsTable(rows []patternsRow, results []patternsResult) [][]string {
-	table := [][]string{{"row", "flows placed", "median of medians", "most", "round", "etcd", "placements changed", "terms", "pinned"}}
+	table := [][]string{{"row", "flows placed", "median of medians", "most", "round", "etcd", "placements changed", "terms", "pins expired", "pinned"}}
 	for _, row := range rows {
 		var all patternsLoop
 		var medians, rounds, writes []float64
@@ -81,7 +82,7 @@ func loopsTable(rows []patternsRow, results []patternsResult) [][]string {
 			if all.Loops += r.Loop.Loops; r.Loop.Loops > 0 {
 				medians = append(medians, r.Loop.LoopMS)
 			}
-			all.LoopMaxMS, all.Moved, all.Terms = max(all.LoopMaxMS, r.Loop.LoopMaxMS), r.Loop.Moved, r.Loop.Terms
+			all.LoopMaxMS, all.Moved, all.Terms, all.Expired = max(all.LoopMaxMS, r.Loop.LoopMaxMS), r.Loop.Moved, r.Loop.Terms, r.Loop.Expired
 			all.Chosen, all.Pinned, all.Whole = all.Chosen+r.Loop.Chosen, all.Pinned+r.Loop.Pinned, all.Whole+r.Loop.Whole
 			rounds, writes = append(rounds, r.Loop.RoundMS), append(writes, r.Loop.WriteMS)
 		}
@@ -89,7 +90,7 @@ func loopsTable(rows []patternsRow, results []patternsResult) [][]string {
 			continue
 		}
 		table = append(table, []string{row.name, fmt.Sprint(all.Loops), fmt.Sprintf("%.0f", stats.Median(medians)), fmt.Sprintf("%.0f", all.LoopMaxMS),
-			fmt.Sprintf("%.2f", stats.Median(rounds)), fmt.Sprintf("%.2f", stats.Median(writes)), fmt.Sprint(all.Moved), fmt.Sprint(all.Terms),
+			fmt.Sprintf("%.2f", stats.Median(rounds)), fmt.Sprintf("%.2f", stats.Median(writes)), fmt.Sprint(all.Moved), fmt.Sprint(all.Terms), fmt.Sprint(all.Expired),
 			fmt.Sprintf("%d (%d) of %d", all.Pinned, all.Whole, all.Chosen)})
 	}
 	return table

@@ -35,6 +35,10 @@ type patternsResult struct {
 	Loop           *patternsLoop `json:"control_loop,omitempty"`  // with weft scheduler
 }
 
+// patternsLifetime is for how many periods a placement counts that is not repeated. A machine that
+// is busy for one or two ends none.
+const patternsLifetime = 5
+
 // measureRow builds a row's lab and runs all patterns on it.
 func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, notes io.Writer) (results []patternsResult, err error) {
 	shape := o.shape
@@ -57,7 +61,7 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 	spec, failures, section := row.fabric(), fmt.Sprintf("budget: %d", o.probes), ""
 	if row.rule != "" {
 		scheduled, err = schedulerlab.Start(ctx, schedulerlab.Config{Lab: l, Topology: patternsFabric, LinkMbit: o.rate, Rule: row.rule, Every: o.period,
-			Lifetime: 3 * o.period, Switches: row.policy == "", Argv: o.self, Env: o.env})
+			Lifetime: patternsLifetime * o.period, Switches: row.policy == "", Argv: o.self, Env: o.env})
 		if err != nil {
 			return nil, err
 		}
