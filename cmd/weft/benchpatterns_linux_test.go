@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/bench/schedulerlab"
 	"weft/internal/slowtest"
 )
 
@@ -41,6 +42,9 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
+	if err := schedulerlab.Check(); err != nil {
+		t.Skip(err)
+	}
 	self := program(t)
 	dir := t.TempDir()
 	section := filepath.Join(dir, "results.md")
@@ -63,7 +67,7 @@ func TestBenchPatterns_measures(t *testing.T) {
 	}
 	for i, r := range results { // how much arrives is the machine's, too
 		t.Logf("%+v", r)
-		if row := patternsRows[i]; (r.Loop != nil) != (row.rule != "") || row.rule != "" && (r.Loop == nil || r.Loop.Loops == 0 || r.Loop.LoopMS <= 0) {
+		if row := patternsRows[i]; (r.Loop != nil) != (row.rule != "") || row.rule != "" && (r.Loop == nil || r.Loop.Loops == 0 || r.Loop.LoopMS <= 0 || r.Loop.Chosen != 16 || r.Loop.Whole > r.Loop.Pinned) {
 			t.Errorf("the control loop of %s: %+v", row.name, r.Loop)
 		}
 		if r.Row != patternsRows[i].name || r.Pattern != "same-ID outgoing" || r.PercentOfIdeal <= 0 || len(r.Runs) != 1 {

@@ -39,6 +39,9 @@ func newSchedulerBed(t *testing.T, hosts bool) *schedulerBed {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
+	if err := schedulerlab.Check(); err != nil {
+		t.Skip(err)
+	}
 	ctx, self := t.Context(), program(t)
 	b := &schedulerBed{t: t}
 	l, err := lab.Hold(ctx, lab.Config{Name: kerneltest.LabName("s"), RateMbit: 8, Topology: kerneltest.Topology(t, "fat-tree:k=4"), Balance: "ecmp"})
@@ -156,9 +159,50 @@ func (b *schedulerBed) flows(why string) {
 	})
 }
 
-// The real scheduler, with etcd, places two large flows of a rack apart: at switches the whole path is pinned, at the
-// edge and at the aggregation switch that it leads by. The scheduler is killed: pins expire, the connections
-// go on. It comes back, and places them again.
+// obeyed waits until each connection leaves its aggregation switch by the port of its path, and
+// nearly nothing leaves there by the other, and until the program there says that it is pinned.
+func (b *schedulerBed) obeyed() {
+	b.t.Helper()
+	top := b.lab.Config.Topology
+	paths, _ := b.pinned()
+	for i, p := range schedulerPairs {
+		path := top.Paths(p[0], p[1]).Path(paths[i][top.Node(top.EdgeOf(p[0])).Name])
+		at, by := path.Hops[2], path.Links[2]
+		sent := func() (pinned, others, packets uint64) {
+			ports, err := b.lab.PortBytes(at)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			for k, port := range top.Ports(at) {
+				switch {
+				case port.Link == by:
+					pinned = ports[k].TxBytes
+				case port.Up:
+					others += ports[k].TxBytes
+				}
+			}
+			nodes, err := b.s.Nodes(b.t.Context(), b.d)
+			if err != nil {
+				b.t.Fatal(err)
+			}
+			return pinned, others, nodes[top.Node(at).Name].Program.Pinned
+		}
+		pinned, others, packets := sent()
+		b.within(fmt.Sprintf("connection %d goes by its pin at %s", i, top.Node(at).Name), func() bool {
+			p, o, n := sent()
+			if p-pinned < 200_000 {
+				return false
+			}
+			ok := o-others < (p-pinned)/10 && n > packets
+			pinned, others, packets = p, o, n
+			return ok
+		})
+	}
+}
+
+// The real scheduler, with etcd, places two elephants of a rack apart: at switches the whole path is pinned, at the
+// edge and at the aggregation switch that it leads by, and the kernel obeys. The scheduler is killed: pins expire,
+// the connections go on. It comes back, and places them again.
 func testScheduler(t *testing.T, hosts bool, pins int) {
 	b := newSchedulerBed(t, hosts)
 	apart := func() bool {
@@ -182,6 +226,9 @@ func testScheduler(t *testing.T, hosts bool, pins int) {
 	}
 	b.within("both are placed apart", apart)
 	b.flows("by their pins")
+	if !hosts {
+		b.obeyed()
+	}
 	if err := b.s.Kill(); err != nil {
 		t.Fatal(err)
 	}
