@@ -37,6 +37,9 @@ type Lab struct {
 	nodes     map[topology.NodeID]*nodeHandle
 	silencers map[FailureMode]*ebpf.Program
 	announced bool // EnableMPTCP has had hosts announce their ports
+	// subflowers are the hosts' path managers, where the kernel's own opens too few subflows.
+	subflowers []*subflower
+	managed    bool // they, or none, manage connections; false: the kernel
 }
 
 // nodeHandle is an open connection to a node's kernel configuration.
@@ -83,6 +86,7 @@ func (l *Lab) Close() (err error) {
 		err = l.classifiers.Close()
 		l.classifiers = nil
 	}
+	l.closeSubflowers()
 	for _, n := range l.nodes {
 		n.Close()
 	}

@@ -35,35 +35,63 @@ const (
 const (
 	// MPTCPSubflows is how many subflows a connection has in papers (DRB §5, CONGA §5).
 	MPTCPSubflows = 8
-	// MaxMPTCPSubflows is Linux's limit: the first, and MPTCP_PM_ADDR_MAX further ones. More
-	// are refused as an invalid argument.
+	// MaxMPTCPSubflows is the limit of Linux's own path manager: the first, and MPTCP_PM_ADDR_MAX
+	// further ones. More are refused as an invalid argument.
 	MaxMPTCPSubflows = 9
-	mptcpFirstPort   = 6001 // the kernel listens on these itself
+	// MaxManagedSubflows is that of weft's path manager (DRB F8).
+	MaxManagedSubflows = 32
+	mptcpFirstPort     = 6001 // the kernel listens on these itself
 )
 
 // EnableMPTCP gives MPTCP connections between hosts of IPv4 so many subflows over one pair of
-// addresses, 1 to MaxMPTCPSubflows. Each host announces its own address with further ports. So
-// the subflows differ in their five-tuples, and ECMP spreads them. A later call changes the
-// number for new connections. The error is fs.ErrNotExist if the kernel has no MPTCP.
+// addresses, 1 to MaxManagedSubflows. Up to MaxMPTCPSubflows the kernel's path manager opens them:
+// each host announces its own address with further ports. More are opened by weft in each host's
+// namespace, from further ports, until Close or the next call. So the subflows differ in their
+// five-tuples, and ECMP spreads them. A later call changes the number for new connections. The
+// error is fs.ErrNotExist if the kernel has no MPTCP.
 func (l *Lab) EnableMPTCP(subflows int) error {
-	if subflows < 1 || subflows > MaxMPTCPSubflows {
-		return fmt.Errorf("MPTCP with %d subflows: the kernel's path manager gives a connection 1 to %d", subflows, MaxMPTCPSubflows)
+	if subflows < 1 || subflows > MaxManagedSubflows {
+		return fmt.Errorf("MPTCP with %d subflows: must be from 1 to %d", subflows, MaxManagedSubflows)
 	}
 	l.mu.Lock()
-	announced := l.announced
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	l.closeSubflowers()
 	for n := range l.Config.nodes() {
 		if n.Layer != topology.LayerHost || !n.Addr.Is4() {
 			continue
 		}
-		if err := l.Do(n.ID, func() error { return enableMPTCP(n.Addr, subflows-1, announced) }); err != nil {
+		err := l.Do(n.ID, func() error {
+			if subflows > MaxMPTCPSubflows {
+				l.managed = true
+				s, err := startSubflower(subflows - 1)
+				if err == nil {
+					l.subflowers = append(l.subflowers, s)
+				}
+				return err
+			}
+			if l.managed {
+				if err := setMPTCPManager(false); err != nil {
+					return err
+				}
+			}
+			return enableMPTCP(n.Addr, subflows-1, l.announced)
+		})
+		if err != nil {
+			l.closeSubflowers()
 			return kernel.Explain(fmt.Errorf("MPTCP of %s: %w", n.Name, err))
 		}
 	}
-	l.mu.Lock()
-	l.announced = true
-	l.mu.Unlock()
+	if subflows <= MaxMPTCPSubflows {
+		l.announced, l.managed = true, false
+	}
 	return nil
+}
+
+func (l *Lab) closeSubflowers() {
+	for _, s := range l.subflowers {
+		s.close()
+	}
+	l.subflowers = nil
 }
 
 // enableMPTCP does it in the current network namespace, with extra subflows besides the first.

@@ -49,7 +49,24 @@ func TestLab_mptcpSubflows(t *testing.T) {
 	if err := l.EnableMPTCP(2); err != nil {
 		t.Error(err)
 	}
-	for _, n := range []int{0, MaxMPTCPSubflows + 1} {
+	// More than the kernel's path manager opens are opened by weft's, and then by the kernel's again.
+	joined := func(h topology.Node) (n int) {
+		err := l.Do(h.ID, func() (err error) { n, err = netstat("MPTcpExt:", "MPJoinAckRx"); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for _, n := range []int{2 * MPTCPSubflows, MPTCPSubflows} {
+		if err := l.EnableMPTCP(n); err != nil {
+			t.Fatal(err)
+		}
+		a, b := hosts[1], hosts[len(hosts)-2]
+		before := joined(a) + joined(b)
+		defer transfer(t, l, a, b, tcp{multipath: true, pause: 5 * time.Millisecond})()
+		kerneltest.Within(t, kerneltest.Patience, "further subflows", func() bool { return joined(a)+joined(b)-before >= n-1 })
+	}
+	for _, n := range []int{0, MaxManagedSubflows + 1} {
 		if l.EnableMPTCP(n) == nil {
 			t.Errorf("%d subflows are no error", n)
 		}

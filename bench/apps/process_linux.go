@@ -60,6 +60,7 @@ func (t *text) String() string {
 // process is a program that runs.
 type process struct {
 	cmd   *exec.Cmd
+	name  string
 	out   *text
 	ended chan struct{} // closed at its end
 	err   error         // of Wait, after that
@@ -67,7 +68,7 @@ type process struct {
 
 // start starts a program in the namespace of the calling thread.
 func start(c *exec.Cmd, until string) (*process, error) {
-	p := &process{cmd: c, out: newText(until), ended: make(chan struct{})}
+	p := &process{cmd: c, name: filepath.Base(c.Path), out: newText(until), ended: make(chan struct{})}
 	c.Stdout, c.Stderr = p.out, p.out
 	if err := c.Start(); err != nil {
 		return nil, err
@@ -96,7 +97,7 @@ func (p *process) end() error {
 	case <-time.After(patience):
 		p.signal(syscall.SIGKILL)
 		<-p.ended
-		return fmt.Errorf("%s did not end within %v of its signal, and was killed", filepath.Base(p.cmd.Path), patience)
+		return fmt.Errorf("%s did not end within %v of its signal, and was killed", p.name, patience)
 	}
 }
 
@@ -123,10 +124,10 @@ func (p *process) await(ctx context.Context, begin time.Time) (took time.Duratio
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("has not done its work in time")
 		}
-		return 0, fmt.Errorf("%s: %w; it printed %.200q", filepath.Base(p.cmd.Path), err, p.out)
+		return 0, fmt.Errorf("%s: %w; it printed %.200q", p.name, err, p.out)
 	}
 	if p.err != nil {
-		return 0, fmt.Errorf("%s: %w; it printed %.200q", filepath.Base(p.cmd.Path), p.err, p.out)
+		return 0, fmt.Errorf("%s: %w; it printed %.200q", p.name, p.err, p.out)
 	}
 	return took, nil
 }

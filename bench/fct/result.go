@@ -39,29 +39,40 @@ const (
 	InSimulator = "simulator"
 )
 
+// What slowdowns divide by (Result.SlowdownBase).
+const (
+	labBase = "kernel TCP alone in the idle lab"
+	simBase = "kernel TCP alone in the idle simulator"
+)
+
 // Result is what the flows of a size class took in a row under a load. Flows, Begun and
 // Unfinished are of all seeds together, IdlePercent of the seed that had the least. The other
-// figures are medians over the seeds that have flows of the class; 0 if none has.
+// figures are medians over the seeds that have flows of the class; 0 if none has. A percentile is
+// nil if no seed has so many samples that one is above it.
 type Result struct {
-	Policy      string  `json:"policy"`
-	Where       Where   `json:"where"`
-	Measured    string  `json:"measured"` // lab, simulator
-	Topology    string  `json:"topology"`
-	Failure     string  `json:"failure"`
-	Workload    string  `json:"workload"`
-	Load        float64 `json:"load"`       // payload, as a part of what hosts can send out of their racks
-	SizeClass   string  `json:"size_class"` // all, mice, elephants; jobs where the traffic has jobs
-	Flows       int     `json:"flows"`      // planned
-	Begun       int     `json:"begun"`      // the others wait for flows that did not end, and have no time
-	Unfinished  int     `json:"unfinished"` // at the deadline; they count as if they ended then
-	MeanMs      float64 `json:"mean_ms"`
-	P50Ms       float64 `json:"p50_ms"`
-	P95Ms       float64 `json:"p95_ms"`
-	P99Ms       float64 `json:"p99_ms"`
-	P999Ms      float64 `json:"p999_ms"`
-	MaxMs       float64 `json:"max_ms"`
-	SlowdownP50 float64 `json:"slowdown_p50"` // completion time by that of a flow alone
-	SlowdownP99 float64 `json:"slowdown_p99"`
+	Policy     string   `json:"policy"`
+	Where      Where    `json:"where"`
+	Measured   string   `json:"measured"` // lab, simulator
+	Topology   string   `json:"topology"`
+	Failure    string   `json:"failure"`
+	Workload   string   `json:"workload"`
+	Load       float64  `json:"load"`       // payload, as a part of what hosts can send out of their racks
+	SizeClass  string   `json:"size_class"` // all, mice, elephants; jobs where the traffic has jobs
+	Flows      int      `json:"flows"`      // planned
+	Begun      int      `json:"begun"`      // the others wait for flows that did not end, and have no time
+	Unfinished int      `json:"unfinished"` // at the deadline; they count as if they ended then
+	MeanMs     float64  `json:"mean_ms"`
+	P50Ms      float64  `json:"p50_ms"`
+	P95Ms      *float64 `json:"p95_ms"`  // of 20 samples or more
+	P99Ms      *float64 `json:"p99_ms"`  // of 100
+	P999Ms     *float64 `json:"p999_ms"` // of 1000
+	MaxMs      float64  `json:"max_ms"`
+	// Slowdowns are completion times by that of a flow of the same size alone in the idle fabric of
+	// SlowdownBase, the same for all rows.
+	SlowdownP50  float64  `json:"slowdown_p50"`
+	SlowdownP99  *float64 `json:"slowdown_p99"` // of 100
+	SlowdownBase string   `json:"slowdown_base"`
+	BaseByteMs   float64  `json:"base_byte_ms"` // what a flow of one byte takes there
 	// MeanLowMs and MeanHighMs are the least and the most of the seeds' means. The median of
 	// all possible seeds' means lies between them with ConfidencePercent: 100·(1-2^(1-n)) with
 	// n seeds that have flows of the class, whatever the distribution is (the sign test's interval).
@@ -78,7 +89,9 @@ type Result struct {
 	Timeouts       float64 `json:"timeouts"`
 	// Void says that this does not measure the fabric: in a round the processors were idle so
 	// little that it measures them, or a planned flow did not begin.
-	Void     bool    `json:"void"`
+	Void bool `json:"void"`
+	// Error says why the row has no figures; "": it has.
+	Error    string  `json:"error"`
 	Traffic  string  `json:"traffic"`
 	RateMbit float64 `json:"rate_mbit"`
 	Scale    float64 `json:"scale"` // of the workload's sizes
@@ -156,14 +169,12 @@ func (r *Result) summarise(runs []run) {
 			sum += t
 		}
 		mean = append(mean, sum/float64(len(ms)))
-		p50, p95 = append(p50, stats.Percentile(ms, 50)), append(p95, stats.Percentile(ms, 95))
-		p99, p999 = append(p99, stats.Percentile(ms, 99)), append(p999, stats.Percentile(ms, 99.9))
-		most = append(most, slices.Max(ms))
-		slow50, slow99 = append(slow50, stats.Percentile(slow, 50)), append(slow99, stats.Percentile(slow, 99))
+		p50, slow50 = append(p50, stats.Percentile(ms, 50)), append(slow50, stats.Percentile(slow, 50))
+		p95, p99, p999 = append(p95, tail(ms, 95)...), append(p99, tail(ms, 99)...), append(p999, tail(ms, 99.9)...)
+		slow99, most = append(slow99, tail(slow, 99)...), append(most, slices.Max(ms))
 	}
-	r.MeanMs, r.P50Ms, r.P95Ms = stats.Median(mean), stats.Median(p50), stats.Median(p95)
-	r.P99Ms, r.P999Ms, r.MaxMs = stats.Median(p99), stats.Median(p999), stats.Median(most)
-	r.SlowdownP50, r.SlowdownP99 = stats.Median(slow50), stats.Median(slow99)
+	r.MeanMs, r.P50Ms, r.MaxMs, r.SlowdownP50 = stats.Median(mean), stats.Median(p50), stats.Median(most), stats.Median(slow50)
+	r.P95Ms, r.P99Ms, r.P999Ms, r.SlowdownP99 = median(p95), median(p99), median(p999), median(slow99)
 	if n := len(mean); n > 0 {
 		r.MeanLowMs, r.MeanHighMs = slices.Min(mean), slices.Max(mean)
 		r.ConfidencePercent = Confidence(n)
@@ -172,12 +183,31 @@ func (r *Result) summarise(runs []run) {
 	r.Void = r.Void || r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
 }
 
+// tail is a high percentile, nothing of so few samples that it would be their maximum.
+func tail(x []float64, percent float64) []float64 {
+	if float64(len(x))*(100-percent) < 100-1e-6 {
+		return nil
+	}
+	return []float64{stats.Percentile(x, percent)}
+}
+
+// median returns nil of nothing.
+func median(x []float64) *float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	m := stats.Median(x)
+	return &m
+}
+
 // Confidence is in percent how surely the median of all possible rounds lies between the least
 // and the most of n.
 func Confidence(n int) float64 { return 100 * (1 - math.Pow(2, 1-float64(n))) }
 
-// results are by row, load and size class.
-func (o *Options) results(measured string, runs map[cell][]run) (results []Result) {
+// results are by row, load and size class. errs has of each row why it has no figures; nil: all
+// have. base and byteTook are what slowdowns divide by, and what a flow of one byte takes there.
+func (o *Options) results(measured string, runs map[cell][]run, errs []error, base string, byteTook time.Duration) (results []Result) {
+	f, _ := parseFailure(o.Failure, o.Topology) // checked
 	for i, row := range o.Rows {
 		for j, load := range o.Loads {
 			all := runs[cell{i, j}]
@@ -185,11 +215,14 @@ func (o *Options) results(measured string, runs map[cell][]run) (results []Resul
 			if len(all) > 0 && all[0].jobs != nil {
 				classes = append(slices.Clone(classes), jobsClass)
 			}
-			f, _ := parseFailure(o.Failure, o.Topology) // checked
 			for _, class := range classes {
 				r := Result{Policy: row.Name, Where: row.Where, Measured: measured, Topology: o.Topology.String(), Failure: f.name, Workload: o.WorkloadName(),
-					Load: load, SizeClass: class, Traffic: o.Traffic, RateMbit: o.RateMbit, Scale: o.Scale, Seed: o.Seed, Seeds: o.Seeds, Machine: o.Machine, runs: &all}
+					Load: load, SizeClass: class, SlowdownBase: base, BaseByteMs: float64(byteTook) / float64(time.Millisecond),
+					Traffic: o.Traffic, RateMbit: o.RateMbit, Scale: o.Scale, Seed: o.Seed, Seeds: o.Seeds, Machine: o.Machine, runs: &all}
 				r.summarise(all)
+				if errs != nil && errs[i] != nil {
+					r.Error = errs[i].Error()
+				}
 				results = append(results, r)
 			}
 		}

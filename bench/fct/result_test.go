@@ -2,9 +2,12 @@ package fct
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -68,11 +71,12 @@ func TestSummarise_byHand(t *testing.T) {
 	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, whole: true, finished: false})
 	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, whole: true, finished: true}}}
 	for class, want := range map[string]Result{
-		// means of the two seeds: the median of two
-		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: 147.5, P99Ms: (99 + 200) / 2., P999Ms: 150, MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
-		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P50Ms: 5000, P95Ms: 5000, P99Ms: 5000, P999Ms: 5000, MaxMs: 5000, MeanLowMs: 5000, MeanHighMs: 5000, SlowdownP50: 5, SlowdownP99: 5},
+		// Means of the two seeds: the median of two. Percentiles of the first seed alone, as the second
+		// has one sample.
+		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: new(95.), P99Ms: new(99.), MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new(49.5)},
+		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P50Ms: 5000, MaxMs: 5000, MeanLowMs: 5000, MeanHighMs: 5000, SlowdownP50: 5},
 		// The elephant's time is the longest, but its slowdown is not.
-		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: 148, P99Ms: (100 + 200) / 2., P999Ms: 2600, MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
+		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: new(96.), P99Ms: new(100.), MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new(49.5)},
 	} {
 		want.SizeClass, want.Scale, want.IdlePercent, want.Begun = class, 1, 40, want.Flows
 		want.SYNRetransmits, want.Timeouts = 4, 20
@@ -82,13 +86,45 @@ func TestSummarise_byHand(t *testing.T) {
 			t.Errorf("%s: mean %v, want %v", class, got.MeanMs, want.MeanMs)
 		}
 		got.MeanMs = want.MeanMs
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n%+v, want\n%+v", class, got, want)
 		}
 	}
 	none := Result{SizeClass: "elephants", Scale: 1}
-	if none.summarise([]run{two}); none != (Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30}) {
+	if none.summarise([]run{two}); !reflect.DeepEqual(none, Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30}) {
 		t.Errorf("no elephants: %+v", none)
+	}
+}
+
+// A percentile is one only if a sample is above it. In JSON it is null otherwise.
+func TestSummarise_percentilesNeedSamples(t *testing.T) {
+	of := func(n int) (r run) {
+		for i := range n {
+			r.samples = append(r.samples, sample{bytes: 1, took: time.Duration(i+1) * time.Millisecond, ideal: time.Millisecond, begun: true, whole: true, finished: true})
+		}
+		return r
+	}
+	for n, want := range map[int]string{
+		19: "null null null null", 20: "19 null null null", 99: "95 null null null", 100: "95 99 null 99", 999: "950 990 null 990", 1000: "950 990 999 990",
+	} {
+		r := Result{SizeClass: "all", Scale: 1}
+		r.summarise([]run{of(n)})
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(text, &keys); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %s %s %s", keys["p95_ms"], keys["p99_ms"], keys["p999_ms"], keys["slowdown_p99"]); got != want {
+			t.Errorf("%d samples: %s, want %s", n, got, want)
+		}
+	}
+	// A round that has too few does not count.
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{of(99), of(100), of(3)}); r.P99Ms == nil || *r.P99Ms != 99 {
+		t.Errorf("%v", r.P99Ms)
 	}
 }
 
@@ -154,7 +190,7 @@ func TestSummarise_isTheMedianSeed(t *testing.T) {
 		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, begun: true, whole: true, finished: true}}})
 	}
 	r := Result{SizeClass: "all", Scale: 1}
-	if r.summarise(runs); r.MeanMs != 20 || r.P99Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {
+	if r.summarise(runs); r.MeanMs != 20 || r.P50Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -217,33 +253,69 @@ func TestRows_whoBalances(t *testing.T) {
 	}
 }
 
-// Of a fabric that cannot be built the rows are left out, the others run. It is tried once.
-func TestSupported_withoutAFabric(t *testing.T) {
-	rows, err := Select([]string{"drb", "switch-drill", "switch-rb", "kernel-ecmp"})
+// A row whose fabric cannot be built, one that cannot run and one that fails have results that say
+// so, and no figures. The others have theirs. A fabric is tried once.
+func TestRun_rowsWithErrors(t *testing.T) {
+	rows, err := Select([]string{"drb", "switch-drill", "switch-rb", "kernel-ecmp", "presto"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var notes []string
-	opened := 0
-	o := Options{Rows: append(rows, rows[1]), Note: func(s string) { notes = append(notes, s) },
+	rows = append(rows, rows[1])
+	opened, notes := 0, ""
+	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=2")
+	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.002, Traffic: "random",
+		Loads: []float64{0.3}, Seed: 1, Seeds: 2, Duration: 100 * time.Millisecond, Drain: time.Minute,
+		Note: func(s string) { notes += s + "\n" },
 		Open: func(_ context.Context, f Fabric) (testbed.Testbed, error) {
 			opened++
 			if f.Balance != "" {
 				return nil, errors.New("no " + f.Balance + " here")
 			}
-			return testbed.InMemory(testbed.Config{}), nil
+			return failing{testbed.InMemory(testbed.Config{Topology: top, RateMbit: 10, Seed: 1})}, nil
 		}}
-	b := &bench{Options: &o, beds: make(map[Fabric]testbed.Testbed), unbuilt: make(map[Fabric]error)}
-	if err := b.supported(t.Context()); err != nil || len(b.Rows) != 1 || b.Rows[0].Name != "drb" || opened != 3 {
-		t.Errorf("%v, %d fabrics, %+v", err, opened, b.Rows)
+	results, err := Run(t.Context(), o)
+	if err != nil || opened != 3 || len(results) != len(rows)*len(sizeClasses) {
+		t.Fatalf("%v, %d fabrics, %d results", err, opened, len(results))
 	}
-	if len(notes) != 4 || notes[0] != "switch-drill is left out: no drill here" {
+	if strings.Count(notes, "has no figures") != 5 || !strings.Contains(notes, "presto has no figures: presto starts no more\n") {
 		t.Errorf("%q", notes)
+	}
+	for i, r := range results {
+		row := rows[i/len(sizeClasses)].Name
+		want := map[string]string{"switch-drill": "no drill here", "switch-rb": "no rb here", "kernel-ecmp": "in network namespaces only", "presto": "starts no more"}[row]
+		switch {
+		case r.Policy != row || !strings.Contains(r.Error, want) || (r.Error == "") != (want == ""):
+			t.Errorf("%s: %+v", row, r)
+		case want != "" && (r.Flows != 0 || r.P99Ms != nil || r.MeanMs != 0):
+			t.Errorf("%s has figures: %+v", row, r)
+		case want == "" && r.SizeClass == "all" && (r.Flows == 0 || r.MeanMs == 0 || r.SlowdownBase != labBase || r.BaseByteMs <= 0):
+			t.Errorf("%s has none: %+v", row, r)
+		}
+	}
+}
+
+// failing starts no host by presto.
+type failing struct{ testbed.Testbed }
+
+func (f failing) Start(ctx context.Context, r testbed.Row) (*testbed.Session, error) {
+	if r.Name == "presto" {
+		return nil, errors.New("presto starts no more")
+	}
+	return f.Testbed.Start(ctx, r)
+}
+
+// Of a row that fails in a later round nothing is left, and it runs no more.
+func TestFail_takesTheFigures(t *testing.T) {
+	b := &bench{Options: &Options{Rows: make([]Row, 2), Loads: []float64{0.1, 0.2}}, errs: make([]error, 2), runs: map[cell][]run{
+		{0, 0}: {{}}, {0, 1}: {{}}, {1, 0}: {{}}, {1, 1}: {{}}}}
+	b.fail([]int{1}, errors.New("broken"))
+	if len(b.runs) != 2 || b.runs[cell{0, 1}] == nil || !slices.Equal(b.order(0), []int{0}) {
+		t.Errorf("%v, %v", b.runs, b.order(0))
 	}
 }
 
 func TestOrder_alternates(t *testing.T) {
-	b := &bench{Options: &Options{Rows: make([]Row, 3)}}
+	b := &bench{Options: &Options{Rows: make([]Row, 3)}, errs: make([]error, 3)}
 	if a, z := b.order(0), b.order(1); !slices.Equal(a, []int{0, 1, 2}) || !slices.Equal(z, []int{2, 1, 0}) {
 		t.Errorf("%v, %v", a, z)
 	}

@@ -59,6 +59,8 @@ const (
 	switchPrefix = "switch-"
 	mptcpRow     = "kernel-mptcp"
 	maxSubflows  = 32 // as in DRB F8
+	// kernelSubflows is how many the kernel's path manager gives a connection.
+	kernelSubflows = 9
 )
 
 // control is a congestion control of the kernel's TCP; each is a row.
@@ -141,5 +143,8 @@ func subflowsRow(all []Row, parameter string) (row Row, err error) {
 	row = all[slices.IndexFunc(all, func(r Row) bool { return r.Name == mptcpRow })]
 	row.Hosts.Subflows = n
 	row.Hosts.Label = fmt.Sprintf("kernel MPTCP, %d subflows", n)
+	if n > kernelSubflows {
+		row.Hosts.Label += ", which weft opens"
+	}
 	return row, nil
 }

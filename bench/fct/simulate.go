@@ -26,9 +26,10 @@ const (
 const DefaultDelay = 25 * time.Microsecond
 
 // Simulate measures the rows in the packet-level simulator: the same flows on links of the
-// same rates and queues. delay is that of a link and the node behind it. Rows of which there
-// is no model are left out and noted.
-func Simulate(ctx context.Context, o Options, delay time.Duration) ([]Result, error) {
+// same rates and queues. All rows' slowdowns divide by what the lab of idle took, so that they
+// compare with those of Run; without a lab, by what the simulator takes for the kernel's TCP. Rows
+// of which there is no model are left out and noted.
+func Simulate(ctx context.Context, o Options, idle Idle) ([]Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
@@ -42,7 +43,7 @@ func Simulate(ctx context.Context, o Options, delay time.Duration) ([]Result, er
 	if known, err = withRates(known, o.RateMbit); err != nil {
 		return nil, err
 	}
-	s := &simulator{Options: &o, real: real, known: known, delay: delay, runs: make(map[cell][]run)}
+	s := &simulator{Options: &o, real: real, known: known, idle: idle, runs: make(map[cell][]run)}
 	var rows []Row
 	for _, row := range o.Rows {
 		m, err := modelOf(row)
@@ -61,14 +62,18 @@ func Simulate(ctx context.Context, o Options, delay time.Duration) ([]Result, er
 	if o.Rows = rows; len(rows) == 0 {
 		return nil, errors.New("none of the rows can be simulated")
 	}
-	return o.results(InSimulator, s.runs), nil
+	base, last := simBase, topology.NodeID(o.Topology.NumHosts()-1)
+	if idle.lab != nil {
+		base = labBase
+	}
+	return o.results(InSimulator, s.runs, nil, base, s.alone(0, last, 1)), nil
 }
 
 // simulator is a call of Simulate.
 type simulator struct {
 	*Options
 	real, known *topology.Topology // all of their links have rates
-	delay       time.Duration
+	idle        Idle
 	runs        map[cell][]run
 }
 
@@ -117,7 +122,7 @@ func (s *simulator) play(p plan, row Row, m model, seed uint64) (r run, err erro
 			o.took = end - o.began
 		}
 	}
-	r.samples, r.jobs = p.samples(all, func(src, dst topology.NodeID, bytes int64) time.Duration { return s.ideal(m, src, dst, bytes) })
+	r.samples, r.jobs = p.samples(all, s.alone)
 	r.idle = -1
 	return r, nil
 }
@@ -125,7 +130,7 @@ func (s *simulator) play(p plan, row Row, m model, seed uint64) (r run, err erro
 // config is a run without flows.
 func (s *simulator) config(row Row, m model, seed uint64) sim.Config {
 	c := sim.Config{
-		Topology: s.real, Known: s.known, Seed: seed, Delay: s.delay,
+		Topology: s.real, Known: s.known, Seed: seed, Delay: s.idle.Delay,
 		Policy: m.policy, Options: s.Policy,
 		TCP: tcp.Config{MSS: m.mss, HeaderBytes: m.header, WindowBytes: simWindow, RTOMin: simRTOMin, RTOInitial: simRTOInitial,
 			DCTCP: row.MarkBytes > 0, Handshake: true},
@@ -163,13 +168,21 @@ func (s *simulator) hops(src, dst topology.NodeID) int {
 // slower host's link.
 func (s *simulator) crossing(src, dst topology.NodeID, bytes int) time.Duration {
 	one := time.Duration(float64(bytes) * 8e3 / hostsMbit(s.real, src, dst, s.RateMbit))
-	return time.Duration(s.hops(src, dst)) * (s.delay + one)
+	return time.Duration(s.hops(src, dst)) * (s.idle.Delay + one)
 }
 
 // answer is how long the receiver's confirmation takes, which the simulator does not send. It
 // crosses a fabric that is idle.
 func (s *simulator) answer(m model, src, dst topology.NodeID) time.Duration {
 	return s.crossing(src, dst, m.header)
+}
+
+// alone is what slowdowns divide by.
+func (s *simulator) alone(src, dst topology.NodeID, bytes int64) time.Duration {
+	if s.idle.lab != nil {
+		return s.idle.lab.took(bytes, hostsMbit(s.real, src, dst, s.RateMbit))
+	}
+	return s.ideal(kernelModel, src, dst, bytes)
 }
 
 // ideal is how long a flow takes that is alone: a round trip, the packets at the rate of the
@@ -241,6 +254,9 @@ const (
 	outer      = 20
 )
 
+// kernelModel is the kernel's TCP without a policy.
+var kernelModel = model{mss: mss - timestamps, header: headers + timestamps}
+
 // switchModels are the models of switches by the rule that a lab's switches follow.
 var switchModels = map[string]string{"rb": "switch-rb", "rrb": "switch-rr", "drill": "switch-drill", "conga": "switch-conga", "luopan": "switch-luopan"}
 
@@ -248,7 +264,7 @@ var switchModels = map[string]string{"rb": "switch-rb", "rrb": "switch-rr", "dri
 // several paths the receiver puts them in order: weft's hosts do, and the kernel's TCP finds out
 // that its reductions were needless (DSACK, timestamps) and undoes them.
 func modelOf(r Row) (model, error) {
-	kernel := model{mss: mss - timestamps, header: headers + timestamps}
+	kernel := kernelModel
 	switch {
 	case r.Hosts.MPTCP:
 		return model{}, errors.New("the simulator has no MPTCP")

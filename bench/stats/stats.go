@@ -30,7 +30,7 @@ func Percentile(x []float64, p float64) float64 {
 		return 0
 	}
 	sorted := slices.Sorted(slices.Values(x))
-	rank := int(math.Ceil(p / 100 * float64(len(x))))
+	rank := int(math.Ceil(p/100*float64(len(x)) - 1e-9)) // 99.9 % of 1000 are 999, not a little more
 	return sorted[min(max(rank, 1), len(x))-1]
 }
 

@@ -79,6 +79,19 @@ func TestPercentile_matchesItsDefinition(t *testing.T) {
 	}
 }
 
+// A rank that is a whole number is that one: 99.9/100*1000 is above 999 in floating point.
+func TestPercentile_wholeRanks(t *testing.T) {
+	var x []float64
+	for i := range 1000 {
+		x = append(x, float64(i+1))
+	}
+	for p, want := range map[float64]float64{99.9: 999, 99.8: 998, 99.5: 995, 99: 990, 95: 950, 0.1: 1, 99.91: 1000} {
+		if got := Percentile(x, p); got != want {
+			t.Errorf("%g %%: %g, want %g", p, got, want)
+		}
+	}
+}
+
 func TestMedian(t *testing.T) {
 	tests := []struct {
 		x    []float64

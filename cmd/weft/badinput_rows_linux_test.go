@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"weft/internal/exitcode"
 )
@@ -13,6 +14,12 @@ const (
 	failed = exitcode.Failed
 	wrong  = exitcode.Usage
 )
+
+// workloadOf is a workload file with this load. Its flow offers half of 20 Mbit/s.
+func workloadOf(load string) string {
+	return `{"topology":"leaf-spine:leaves=2,spines=2,hosts=1","rate_mbit":10,"workload":"w","traffic":"t","load":` + load +
+		`,"scale":1,"seed":1,"duration_us":1000,"flows":[{"start_us":0,"src":"h0.0.2","dst":"h0.1.2","bytes":1250}]}`
+}
 
 // Commands and arguments.
 var badCommands = []badInput{
@@ -211,6 +218,10 @@ var badValues = []badInput{
 	{"bench fct --workload-file none.json", "", wrong, []string{"--workload-file", "none.json", "there is no such file"}},
 	{"sim mutants nosuch", "", wrong, []string{`"nosuch"`, "known"}},
 	{"sim fct", "", wrong, []string{"--workload-file"}},
+	{"sim fct --workload-file FILE", workloadOf("0.2"), wrong, []string{"--workload-file=fabric.yaml", "load: 0.2", "offer 0.5 of the 20 Mbit/s", "write that"}},
+	{"bench fct --workload-file FILE", workloadOf("0.9"), wrong, []string{"--workload-file=fabric.yaml", "load: 0.9", "offer 0.5", "write that"}},
+	{"sim fct --workload-file FILE", workloadOf("1.5"), wrong, []string{"--workload-file=fabric.yaml", "load: 1.5", "at most 1"}},
+	{"sim fct --workload-file FILE", strings.Replace(workloadOf("1"), "1250", "2501", 1), wrong, []string{"--workload-file=fabric.yaml", "load: ", "more than all", "make duration_us 1001"}},
 	{"bench apps --apps nosuch", "", wrong, []string{"--apps", `"nosuch"`, "known", "redis"}},
 	{"bench apps --rows nosuch", "", wrong, []string{"--rows", `"nosuch"`, "known", "host-auto"}},
 	{"bench apps --rows host-auto,host-auto", "", wrong, []string{"--rows", "twice"}},

@@ -228,21 +228,21 @@ func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
 		fmt.Fprintln(notes, "note:", s)
 	}
 	o.Open = o.open
-	delay := fct.DefaultDelay
-	o.OnDelay = func(d time.Duration) { delay = d }
+	idle := fct.Idle{Delay: fct.DefaultDelay}
+	o.OnIdle = func(i fct.Idle) { idle = i }
 	results, err := fct.Run(ctx, o.Options)
 	p.end()
 	if err != nil {
 		return err
 	}
 	if o.sim {
-		simulated, err := fct.Simulate(ctx, o.Options, delay)
+		simulated, err := fct.Simulate(ctx, o.Options, idle)
 		if err != nil {
 			return err
 		}
 		results = append(results, simulated...)
 	}
-	return errors.Join(o.print(w, results), file.write(o.page(results).Write))
+	return errors.Join(o.print(w, results), file.write(o.page(results).Write), fctFailed(results))
 }
 
 func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
@@ -253,7 +253,7 @@ func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
 	if err := fctTable(w, fctHead, fctRows(results)); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s\n", o.confidence())
+	fmt.Fprintf(w, "\n%s%s\n%s\n", fctErrors(results), slowdownAbout(results), o.confidence())
 	if !o.sim {
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/bench/fct"
+	"weft/internal/exitcode"
 )
 
 func TestBenchFCT_bad(t *testing.T) {
@@ -75,12 +76,42 @@ func TestBenchFCT_workloadFile(t *testing.T) {
 	wantError(t, "sim fct --workload-file "+filepath.Join(dir, "none"), "no such file")
 }
 
+// A row without figures has a line, says why below the table, and makes the exit status 1.
+func TestFCTRows_errors(t *testing.T) {
+	good := fct.Result{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, Begun: 3, MeanMs: 30, P95Ms: new(40.), IdlePercent: 50, SlowdownBase: "the base", BaseByteMs: 0.25}
+	bad := func(class string, load float64) fct.Result {
+		return fct.Result{Policy: "b", Where: fct.Switch, SizeClass: class, Load: load, IdlePercent: -1, Error: "no such switch"}
+	}
+	results := []fct.Result{good, bad("all", 0.5), bad("mice", 0.5), bad("all", 0.8), bad("mice", 0.8)}
+	rows := fctRows(results)
+	if len(rows) != 3 || rows[0][9] != "40.0" || rows[0][10] != "-" || rows[0][11] != "-" || rows[0][13] != "-" {
+		t.Fatalf("%q", rows)
+	}
+	for i, load := range []string{"0.5", "0.8"} {
+		if got, want := strings.Join(rows[i+1], " "), "b switch "+load+" - - - - - - - - - - - - - ERROR, see below"; got != want || len(rows[i+1]) != len(fctHead) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := fctErrors(results); got != "b has no figures: no such switch\n" {
+		t.Errorf("%q", got)
+	}
+	if err := fctFailed(results); exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "rows without figures: 1") {
+		t.Errorf("%v", err)
+	}
+	if err := fctFailed(results[:1]); err != nil {
+		t.Error(err)
+	}
+	if about := slowdownAbout(results); !strings.Contains(about, "the base: 0.25 ms") {
+		t.Errorf("%q", about)
+	}
+}
+
 // A row that is void says so, and one without a model has nothing beside it.
 func TestBesideRows_byHand(t *testing.T) {
 	rows := besideRows([]fct.Result{
-		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: 90, SYNRetransmits: 7, IdlePercent: 4, Void: true, Measured: fct.InLab},
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: new(90.), SYNRetransmits: 7, IdlePercent: 4, Void: true, Measured: fct.InLab},
 		{Policy: "b", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, SYNRetransmits: -1, IdlePercent: 50, Measured: fct.InLab},
-		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 20, P99Ms: 30, IdlePercent: -1, Measured: fct.InSimulator},
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 20, P99Ms: new(30.), IdlePercent: -1, Measured: fct.InSimulator},
 		{Policy: "a", SizeClass: "mice", Load: 0.5, Measured: fct.InLab},
 	})
 	if len(rows) != 2 || len(rows[0]) != len(besideHead) || len(rows[1]) != len(besideHead) {

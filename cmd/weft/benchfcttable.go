@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,20 +14,58 @@ import (
 // fctHead is of fctRows.
 var fctHead = []string{"policy", "where", "load", "sizes", "flows", "unfinished", "mean ms", "least to most", "p50", "p95", "p99", "p99.9", "slowdown p50", "p99", "SYNs again", "timeouts", "idle %"}
 
-// fctRows leaves out classes without flows.
+// fctRows leaves out classes without flows. A row without figures has one line for each load.
 func fctRows(results []fct.Result) (rows [][]string) {
-	for _, r := range results {
+	for i, r := range results {
+		if r.Error != "" && (i == 0 || results[i-1].Policy != r.Policy || results[i-1].Load != r.Load) {
+			row := append([]string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load)}, slices.Repeat([]string{"-"}, len(fctHead)-4)...)
+			rows = append(rows, append(row, "ERROR, see below"))
+		}
 		if r.Flows == 0 {
 			continue
 		}
 		row := []string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load), r.SizeClass, begunCell(r), fmt.Sprint(r.Unfinished),
 			fmt.Sprintf("%.1f", r.MeanMs), fmt.Sprintf("%.0f to %.0f", r.MeanLowMs, r.MeanHighMs)}
-		for _, ms := range []float64{r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
-			row = append(row, fmt.Sprintf("%.1f", ms))
+		for _, ms := range []*float64{&r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
+			row = append(row, tailCell(ms))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.1f", r.SlowdownP99), countCell(r.SYNRetransmits), countCell(r.Timeouts), idleCell(r)))
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), tailCell(r.SlowdownP99), countCell(r.SYNRetransmits), countCell(r.Timeouts), idleCell(r)))
 	}
 	return rows
+}
+
+// tailCell is a percentile, if there are enough samples for it.
+func tailCell(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", *x)
+}
+
+// fctErrors has a line for each row without figures.
+func fctErrors(results []fct.Result) string {
+	var s strings.Builder
+	for i, r := range results {
+		if r.Error != "" && (i == 0 || results[i-1].Policy != r.Policy) {
+			fmt.Fprintf(&s, "%s has no figures: %s\n", r.Policy, r.Error)
+		}
+	}
+	return s.String()
+}
+
+// fctFailed is an error if rows have no figures.
+func fctFailed(results []fct.Result) error {
+	if failed := strings.Count(fctErrors(results), "\n"); failed > 0 {
+		return fmt.Errorf("bench fct: rows without figures: %d; the results say why", failed)
+	}
+	return nil
+}
+
+// slowdownAbout says what slowdowns divide by.
+func slowdownAbout(results []fct.Result) string {
+	r := results[0]
+	return fmt.Sprintf("All slowdowns divide by what a flow of the same size takes with %s: %.2f ms for one byte. "+
+		"A percentile is - if no round has so many samples that one is above it.", r.SlowdownBase, r.BaseByteMs)
 }
 
 // countCell is empty where nobody counted.
@@ -81,11 +120,11 @@ func besideRows(results []fct.Result) (rows [][]string) {
 			simulated[key{r.Policy, r.SizeClass, r.Load}] = r
 		}
 	}
-	ratio := func(a, b float64) string {
-		if b == 0 {
+	ratio := func(a, b *float64) string {
+		if a == nil || b == nil || *b == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%.2f", a/b)
+		return fmt.Sprintf("%.2f", *a / *b)
 	}
 	for _, r := range results {
 		s, ok := simulated[key{r.Policy, r.SizeClass, r.Load}]
@@ -94,10 +133,10 @@ func besideRows(results []fct.Result) (rows [][]string) {
 		}
 		row := []string{r.Policy, fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprintf("%.1f", r.MeanMs)}
 		if ok {
-			row = append(row, fmt.Sprintf("%.1f", s.MeanMs), ratio(r.MeanMs, s.MeanMs), fmt.Sprintf("%.1f", r.P99Ms), fmt.Sprintf("%.1f", s.P99Ms), ratio(r.P99Ms, s.P99Ms),
+			row = append(row, fmt.Sprintf("%.1f", s.MeanMs), ratio(&r.MeanMs, &s.MeanMs), tailCell(r.P99Ms), tailCell(s.P99Ms), ratio(r.P99Ms, s.P99Ms),
 				fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.2f", s.SlowdownP50), countCell(r.SYNRetransmits), idleCell(r))
 		} else {
-			row = append(row, "none", "", fmt.Sprintf("%.1f", r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", countCell(r.SYNRetransmits), idleCell(r))
+			row = append(row, "none", "", tailCell(r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", countCell(r.SYNRetransmits), idleCell(r))
 		}
 		rows = append(rows, row)
 	}
@@ -116,7 +155,7 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 		Facts: []report.Fact{{Name: "Topology", Value: o.Options.Topology.String()}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.RateMbit)},
 			{Name: "Traffic", Value: o.Traffic}, {Name: "Failure", Value: results[0].Failure}, {Name: "Workload", Value: fmt.Sprintf("%s, sizes times %g", results[0].Workload, o.Scale)},
 			{Name: "Seed", Value: fmt.Sprint(o.Seed)}, {Name: "Machine", Value: o.Machine}},
-		Tables: []report.Table{{Title: "Completion times", About: o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
+		Tables: []report.Table{{Title: "Completion times", About: slowdownAbout(results) + " " + o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
 	if o.sim {
 		p.Tables = append(p.Tables, report.Table{Title: "Lab beside simulator", About: besideAbout, Head: besideHead, Rows: besideRows(results)})
 	}
@@ -124,4 +163,4 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 }
 
 // besideAbout says what the simulator has of the lab.
-const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so the lab may lose a SYN where the simulator does not (a SYN that is sent again costs a second; the column counts them in rows of the kernel's TCP, of all sizes); the measured delay includes the programs'; links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes."
+const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so the lab may lose a SYN where the simulator does not (a SYN that is sent again costs a second; the column counts them in rows of the kernel's TCP, of all sizes); the measured delay includes the programs'; links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes. Slowdowns of both divide by what a flow takes alone in the idle lab."

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	plane "weft/internal/dataplane"
 	"weft/internal/event"
 	"weft/internal/eventlog"
 	"weft/internal/hostsetup"
@@ -99,7 +100,7 @@ func (d *daemon) remember() {
 
 // serve takes one event after the other.
 func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-chan struct{}) error {
-	every := time.NewTicker(beat)
+	every := time.NewTimer(plane.UntilBeat(beat))
 	defer every.Stop()
 	watchdog, stop := d.loop.Due()
 	defer stop()
@@ -132,6 +133,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 				looked = time.Now()
 			}
 		case <-every.C:
+			every.Reset(plane.UntilBeat(beat))
 			d.log.Flush()
 			d.grow(ctx, time.Now())
 			if now := time.Now(); dirty || d.overdue(now, looked) {

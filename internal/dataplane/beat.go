@@ -19,6 +19,11 @@ const beatEvery = 100 * time.Millisecond
 // times: the process wakes up once for all of them.
 var beats = clock.Real()
 
+// UntilBeat returns how long it is until the next of the times, a period apart, that all share
+// who wake up as often: an idle process wakes up once for all of them. Periods are multiples
+// of 100 ms.
+func UntilBeat(period time.Duration) time.Duration { return period - beats.Now()%period }
+
 // deadliner is a device whose Read can be made to return with os.ErrDeadlineExceeded.
 type deadliner interface{ SetReadDeadline(t time.Time) error }
 

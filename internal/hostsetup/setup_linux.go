@@ -24,6 +24,7 @@ type Setup struct {
 	h        *netlink.Handle
 	lock     *Lock
 	state    hostState
+	kept     keptSettings
 }
 
 // Apply configures the network namespace of the calling thread as planned, except
@@ -126,7 +127,10 @@ func (s *Setup) apply(p Plan) (mended []string, err error) {
 
 func (s *Setup) syncSettings() (changed []string, err error) {
 	for _, c := range s.plan.Sysctls {
-		was, err2 := changeSetting(c.Key, c.Value)
+		was, err2 := s.kept.read(c.Key)
+		if err2 == nil && was != c.Value {
+			err2 = putSetting(c.Key, c.Value)
+		}
 		if err2 == nil && was != c.Value {
 			changed = append(changed, fmt.Sprintf("setting %s was %s: set to %s", c.Key, was, c.Value))
 		}
@@ -242,6 +246,7 @@ func (s *Setup) undo() error {
 // close lets go of the namespace, for good: without leaving a directory.
 func (s *Setup) close(forGood bool) {
 	s.h.Close()
+	s.kept.close()
 	if forGood {
 		s.lock.Remove(stateName, stateName+".new", StatusSocket)
 	} else {
@@ -258,7 +263,7 @@ func (v savedValue) restore() error {
 	if err != nil {
 		return err
 	}
-	return writeSetting(v.Key, v.Former)
+	return putSetting(v.Key, v.Former)
 }
 
 func settingPath(key string) string {
@@ -271,20 +276,6 @@ func readSetting(key string) (string, error) {
 		return "", kernel.Explain(fmt.Errorf("sysctl %s: %w", key, err))
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-func writeSetting(key, value string) error {
-	_, err := changeSetting(key, value)
-	return err
-}
-
-// changeSetting writes a setting that differs, and returns what it was.
-func changeSetting(key, value string) (was string, err error) {
-	was, err = readSetting(key)
-	if err != nil || was == value {
-		return was, err
-	}
-	return was, putSetting(key, value)
 }
 
 func putSetting(key, value string) error {

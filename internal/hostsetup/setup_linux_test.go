@@ -145,6 +145,7 @@ func TestRepair_findsNothingBehindApply(t *testing.T) {
 // die imitates the end of a process: the kernel closes what it has open.
 func (s *Setup) die() {
 	s.h.Close()
+	s.kept.close()
 	s.lock.Release()
 }
 
