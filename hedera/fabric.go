@@ -14,9 +14,12 @@ type Fabric interface {
 	Host(a netip.Addr) (topology.NodeID, bool)
 	// HostLink returns the rate of a host's own links, in Mbit/s.
 	HostLink(host topology.NodeID) float64
-	// Known reports whether an address is that of a node that reports: a host or an edge
-	// switch.
+	// Known reports whether an address is that of a node that reports or is told: a host, an
+	// edge switch, or a switch that has a choice of ports up.
 	Known(node netip.Addr) bool
+	// Relays returns the switches behind a flow's edge switch that have a choice of ports for
+	// it, too, where an edge switch has reported it. Those are told of the path besides.
+	Relays(Assignment) []netip.Addr
 	// Owns reports whether flows of a host begin at a node: it is that host, or its edge
 	// switch.
 	Owns(node netip.Addr, host topology.NodeID) bool
@@ -200,7 +203,40 @@ func (c *Clos) Host(a netip.Addr) (topology.NodeID, bool) {
 // Known is Fabric's.
 func (c *Clos) Known(node netip.Addr) bool {
 	id, ok := c.t.ByAddr(node)
-	return ok && c.t.Node(id).Layer <= topology.LayerEdge
+	return ok && (c.t.Node(id).Layer <= topology.LayerEdge || c.chooses(id))
+}
+
+// chooses reports whether a switch has several ports up.
+func (c *Clos) chooses(id topology.NodeID) bool {
+	up := 0
+	for _, p := range c.t.Ports(id) {
+		if p.Up {
+			up++
+		}
+	}
+	return up > 1
+}
+
+// Relays is Fabric's. What a host has reported it sends in an outer header, and needs none.
+func (c *Clos) Relays(a Assignment) (list []netip.Addr) {
+	src, ok := c.Host(a.Tuple.Src.IP())
+	dst, ok2 := c.Host(a.Tuple.Dst.IP())
+	node, ok3 := c.t.ByAddr(a.Node)
+	if !ok || !ok2 || !ok3 || c.t.Node(node).Layer != topology.LayerEdge {
+		return nil
+	}
+	s := c.t.Paths(src, dst)
+	if s.Direct() || a.Path < 0 || a.Path >= c.Paths(src, dst) {
+		return nil
+	}
+	up, _ := s.Halves(a.Path)
+	hops := s.Path(a.Path).Hops // host, edge switch, and so on up
+	for i := 2; i <= len(up); i++ {
+		if c.chooses(hops[i]) {
+			list = append(list, c.t.Node(hops[i]).Addr)
+		}
+	}
+	return list
 }
 
 // Owns is Fabric's.

@@ -121,6 +121,16 @@ func (d *Daemons) await(ctx context.Context, h DaemonHost) error {
 	}
 }
 
+// Status is what weft status --json says at a host.
+func (d *Daemons) Status(h DaemonHost) (out []byte, err error) {
+	c := d.command("status", "--json")
+	err = d.lab.Do(h.ID, func() (err error) { out, err = c.Output(); return err })
+	if err != nil {
+		return nil, fmt.Errorf("%s: weft status: %w", h.Name, err)
+	}
+	return out, nil
+}
+
 // lacks says why a daemon does not carry all packets, "" if it does.
 func (d *Daemons) lacks(h DaemonHost) (why string, err error) {
 	var out []byte

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/bench/schedulerlab"
 	"weft/internal/slowtest"
 )
 
@@ -21,6 +22,9 @@ func TestBenchPatterns_bad(t *testing.T) {
 	wantError(t, bench+"--duration 1ms", "--duration=1ms")
 	wantError(t, bench+"--warmup -1s", "--warmup=-1s")
 	wantError(t, bench+"--probes 0", "--probes=0")
+	wantError(t, bench+"--period 1ms", "--period=1ms")
+	wantError(t, bench+"--period 13s", "--period=13s", "12s")
+	wantError(t, bench+"--rows first-fit,hedera", "--rows", `"hedera"`, "annealing")
 	wantError(t, bench+"--rows ecmp,ecmp", "--rows", "twice")
 }
 
@@ -38,13 +42,16 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
+	if err := schedulerlab.Check(); err != nil {
+		t.Skip(err)
+	}
 	self := program(t)
 	dir := t.TempDir()
 	section := filepath.Join(dir, "results.md")
 	if err := os.WriteFile(section, []byte("# Results\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
+	o := benchPatternsOptions{rate: 4, probes: 125, period: 200 * time.Millisecond, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
 		report: filepath.Join(dir, "report.html"), append: section, self: self.Args[:1], env: self.Env}
 	o.shorten(func(string) bool { return false })
 	var out, notes bytes.Buffer
@@ -60,6 +67,9 @@ func TestBenchPatterns_measures(t *testing.T) {
 	}
 	for i, r := range results { // how much arrives is the machine's, too
 		t.Logf("%+v", r)
+		if row := patternsRows[i]; (r.Loop != nil) != (row.rule != "") || row.rule != "" && (r.Loop == nil || r.Loop.Loops == 0 || r.Loop.LoopMS <= 0 || r.Loop.Chosen != 16 || r.Loop.Whole > r.Loop.Pinned) {
+			t.Errorf("the control loop of %s: %+v", row.name, r.Loop)
+		}
 		if r.Row != patternsRows[i].name || r.Pattern != "same-ID outgoing" || r.PercentOfIdeal <= 0 || len(r.Runs) != 1 {
 			t.Errorf("%+v", r)
 		}

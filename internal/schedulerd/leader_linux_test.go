@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"time"
 
 	"weft/hedera"
 	"weft/topology"
@@ -52,18 +53,46 @@ func TestUnwritten_forgetsWhatIsWritten(t *testing.T) {
 	}
 }
 
-// A flow that is placed again is not withdrawn at the same node, but at another one.
-func TestWithdrawals(t *testing.T) {
+// A node that a flow is placed at again is not told to withdraw it; the others are, also the switch
+// above the edge switch by which the flow went before.
+func TestByNode(t *testing.T) {
 	top, err := topology.Parse(testFabric)
 	if err != nil {
 		t.Fatal(err)
 	}
-	at := func(node string, dst topology.NodeID) hedera.Assignment {
-		return hedera.Assignment{Node: netip.MustParseAddr(node), Tuple: tupleOf(top, 0, dst)}
+	fabric, err := hedera.NewClos(top)
+	if err != nil {
+		t.Fatal(err)
 	}
-	placed := []hedera.Assignment{at("10.0.0.2", 8), at("10.0.0.1", 9)}
-	ended := []hedera.Assignment{at("10.0.0.2", 8), at("10.0.0.2", 9), at("10.0.0.2", 10)}
-	if got := withdrawals(placed, ended); !slices.Equal(got, ended[1:]) {
-		t.Errorf("withdrawn: %v", got)
+	host, edge, left, right := top.Node(0).Addr, top.Node(top.EdgeOf(0)).Addr, netip.MustParseAddr("10.0.2.1"), netip.MustParseAddr("10.0.3.1")
+	at := func(node netip.Addr, dst topology.NodeID, path int) hedera.Assignment {
+		return hedera.Assignment{Node: node, Tuple: tupleOf(top, 0, dst), Path: path, Via: top.Paths(0, dst).Addr(path)}
+	}
+	placed := []hedera.Assignment{at(host, 8, 0), at(edge, 9, 3)}
+	ended := []hedera.Assignment{at(host, 8, 1), at(edge, 9, 0), at(host, 9, 0), at(edge, 10, 2)}
+	type said struct {
+		dst  topology.NodeID
+		path int
+		held bool
+	}
+	want := map[netip.Addr][]said{
+		host:  {{8, 0, true}, {9, 0, false}},
+		edge:  {{9, 3, true}, {10, 2, false}},
+		left:  {{9, 0, false}},
+		right: {{9, 3, true}, {10, 2, false}},
+	}
+	got := byNode(fabric, placed, ended, time.Second)
+	for node, list := range got {
+		var all []said
+		for _, p := range list {
+			dst, _ := top.ByAddr(p.Tuple.Dst.IP())
+			all = append(all, said{dst, p.Path, p.For == time.Second})
+		}
+		if !slices.Equal(all, want[node]) {
+			t.Errorf("%v is told %v, want %v", node, all, want[node])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%d nodes are told, want %d", len(got), len(want))
 	}
 }

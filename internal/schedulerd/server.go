@@ -166,42 +166,40 @@ func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 	return r.Placed, r.Changed, r.Ended
 }
 
-// tell sends placements to the nodes whose flows they are. Those that count no more are
-// withdrawn.
+// tell sends placements to the nodes whose flows they are, and to the switches behind these that
+// have a choice of ports, too. Those that count no more are withdrawn.
 func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration) {
-	byNode := make(map[netip.Addr][]wire.Placement)
-	for _, a := range withdrawals(placed, ended) {
-		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
-	}
-	for _, a := range placed {
-		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via, For: lifetime})
-	}
-	for node, list := range byNode {
+	for node, list := range byNode(s.fabric(), placed, ended, lifetime) {
 		s.mu.Lock()
 		s.desk.Place(node, list, s.now(), s.write)
 		s.mu.Unlock()
 	}
 }
 
-// withdrawals returns those of ended that are not placed again at the same node.
-func withdrawals(placed, ended []hedera.Assignment) (list []hedera.Assignment) {
-	if len(ended) == 0 {
-		return nil
-	}
+// byNode lists what each node is told. Of ended it is not told what is placed again by it.
+func byNode(fabric hedera.Fabric, placed, ended []hedera.Assignment, lifetime time.Duration) map[netip.Addr][]wire.Placement {
 	type at struct {
 		node  netip.Addr
 		tuple flowcell.FiveTuple
 	}
-	again := make(map[at]bool, len(placed))
+	again := make(map[at]bool)
+	to := make(map[netip.Addr][]wire.Placement)
 	for _, a := range placed {
-		again[at{a.Node, a.Tuple}] = true
-	}
-	for _, a := range ended {
-		if !again[at{a.Node, a.Tuple}] {
-			list = append(list, a)
+		for _, node := range append(fabric.Relays(a), a.Node) {
+			to[node] = append(to[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via, For: lifetime})
+			if len(ended) > 0 {
+				again[at{node, a.Tuple}] = true
+			}
 		}
 	}
-	return list
+	for _, a := range ended {
+		for _, node := range append(fabric.Relays(a), a.Node) {
+			if !again[at{node, a.Tuple}] {
+				to[node] = append(to[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
+			}
+		}
+	}
+	return to
 }
 
 // heard takes what the switches say: which links are down.

@@ -67,6 +67,7 @@ type Node struct {
 	dirty    bool   // the program does not know all pins
 	trouble  string // why the program cannot be read or told; "" if all is well
 	heard    bool   // a scheduler leads
+	loops    loopTimes
 }
 
 // Start begins. The socket is in the network namespace of the calling thread.
@@ -161,6 +162,11 @@ func (n *Node) turn() {
 		r.Flows[i] = wire.Flow{Tuple: tupleOf(e.Flow), Rate: uint64(e.Bits)}
 	}
 	n.hear(n.client.Send(r))
+	if n.heard {
+		n.loops.report(now, n.reported)
+	} else {
+		n.loops.report(now, nil)
+	}
 	if n.pins.Expire(now) || n.dirty {
 		err = n.setPins()
 	}
@@ -178,8 +184,16 @@ func (n *Node) flush() {
 
 // setPins has the program obey the pins. mu is held. If it fails the next turn tries again.
 func (n *Node) setPins() error {
-	err := n.cfg.SetPins(n.pins.List())
+	list := n.pins.List()
+	err := n.cfg.SetPins(list)
 	n.dirty = err != nil
+	if err != nil {
+		return err
+	}
+	now, err := n.cfg.Now()
+	if err == nil {
+		n.loops.inForce(now, list)
+	}
 	return err
 }
 

@@ -119,6 +119,31 @@ func TestNode_reports(t *testing.T) {
 	}
 }
 
+// The control loop is timed from a flow's first report to its placement, once for as long as it is
+// reported; renewals and placements of what was not reported are none.
+func TestNode_timesTheLoop(t *testing.T) {
+	f := newFakeNode(t)
+	f.step(0, 0)
+	f.step(200_000, 0) // reported at 2 s
+	f.step(400_000, 0)
+	f.now += 250 * time.Millisecond
+	for range 2 {
+		f.tell(wire.Placement{Tuple: tupleOf(tupleA), Via: via, For: time.Minute}, wire.Placement{Tuple: tupleOf(tupleB), Via: via, For: time.Minute})
+		f.step(f.counts[0].Bytes+200_000, 0)
+	}
+	want := []float64{1250}
+	if s := f.Status(elephant.ProgramStats{}); s.Loops != 1 || !slices.Equal(s.LoopsMS, want) {
+		t.Errorf("%d, %v ms; want %v", s.Loops, s.LoopsMS, want)
+	}
+	f.step(f.counts[0].Bytes, 0) // it pauses, and begins anew
+	f.step(f.counts[0].Bytes+200_000, 0)
+	f.now += time.Millisecond
+	f.tell(wire.Placement{Tuple: tupleOf(tupleA), Via: via, For: time.Minute})
+	if s := f.Status(elephant.ProgramStats{}); s.Loops != 2 || !slices.Equal(s.LoopsMS, append(want, 1)) {
+		t.Errorf("%d, %v ms; want another of 1", s.Loops, s.LoopsMS)
+	}
+}
+
 // Placements become pins, until they are withdrawn or expire. Those by unknown paths, and those that
 // are no good, are counted and change nothing.
 func TestNode_pins(t *testing.T) {

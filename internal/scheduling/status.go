@@ -27,6 +27,9 @@ type Status struct {
 	Unknown     uint64   `json:"unknown"` // placements by a path that this node does not have
 	LastRefused string   `json:"last_refused,omitempty"`
 
+	Loops   uint64    `json:"loops"`   // flows that were placed after they had been reported
+	LoopsMS []float64 `json:"loop_ms"` // of the latest of these, 64 at most: from the first report until the placement was in force
+
 	Program elephant.ProgramStats `json:"program"`
 	Error   string                `json:"error,omitempty"` // why the program cannot be read or told
 }
@@ -52,6 +55,7 @@ func (n *Node) Status(program elephant.ProgramStats) *Status {
 	s, p := n.detector.Stats(), n.pins.Stats()
 	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Elephants: s.Elephants, LeftOut: s.LeftOut,
 		Largest: []Elephant{}, Pins: n.pins.Len(), Pinned: []Pinned{}, Set: p.Set, Expired: p.Expired, Refused: p.Refused,
+		Loops: n.loops.count, LoopsMS: n.loops.milliseconds(),
 		Unknown: n.unknown, LastRefused: n.refused, Program: program, Error: n.trouble}
 	if program.Counted > uint64(s.Flows) {
 		out.Evicted = program.Counted - uint64(s.Flows)

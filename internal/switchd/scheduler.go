@@ -23,12 +23,23 @@ func (f *File) checkScheduler() error {
 	return nil
 }
 
-// duty is what the program at a switch does for schedulers: at edge switches it counts and pins.
+// duty is what the program at a switch does for schedulers: at edge switches it counts and pins,
+// at others that have a choice of ports up it pins.
 func (f *File) duty(c Config) elephant.Duty {
-	if !f.Scheduler.On() || c.Topology.Node(c.Self).Layer != topology.LayerEdge {
-		return elephant.Nothing
+	up := 0
+	for _, p := range c.Topology.Ports(c.Self) {
+		if p.Up {
+			up++
+		}
 	}
-	return elephant.PinAndCount
+	switch {
+	case !f.Scheduler.On():
+	case c.Topology.Node(c.Self).Layer == topology.LayerEdge:
+		return elephant.PinAndCount
+	case up > 1:
+		return elephant.PinFlows
+	}
+	return elephant.Nothing
 }
 
 // portFor returns the place among a switch's ports of the one by which a pinned flow leaves it.

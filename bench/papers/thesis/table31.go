@@ -29,15 +29,23 @@ var table31Rows = []struct {
 // Pattern is a row of Table 3.1.
 type Pattern struct {
 	Name string
-	// To returns each host's receiver in fat-tree:k=4, by a seed; no two have the same.
+	// To returns each host's receiver in fat-tree:k=4, by a seed; where it is one to one, no two
+	// have the same.
 	To func(seed uint64) ([]topology.NodeID, error)
-	// TwoLevel and Classifier are what the thesis measured, in percent of the ideal.
-	TwoLevel, Classifier float64
+	// TwoLevel, Classifier and Scheduler are what the thesis measured, in percent of the ideal
+	// (Table 3.1), and the others what its 16 hosts reached of their links' payload (Table 4.3),
+	// in percent, too. 0: it has none.
+	TwoLevel, Classifier, Scheduler        float64
+	ECMP, FirstFit, Annealing, NonBlocking float64
 }
 
-// Patterns returns the rows of Table 3.1 in its order.
+// Patterns returns the rows of Table 3.1 in its order, and the one of Table 4.3 with hotspots.
 func Patterns() (list []Pattern) {
-	for _, row := range table31Rows {
+	rows := table31Rows[:len(table31Rows):len(table31Rows)]
+	for _, row := range append(rows, struct {
+		pattern pattern
+		paper   [4]float64
+	}{pattern: randomAny}) {
 		to := func(seed uint64) ([]topology.NodeID, error) {
 			t, err := topology.Parse(clickTree)
 			if err != nil {
@@ -45,10 +53,19 @@ func Patterns() (list []Pattern) {
 			}
 			return row.pattern.make(t, seed)
 		}
-		list = append(list, Pattern{row.pattern.name, to, row.paper[1], row.paper[2]})
+		p := Pattern{Name: row.pattern.name, To: to, TwoLevel: row.paper[1], Classifier: row.paper[2], Scheduler: row.paper[3]}
+		for _, r := range table43Rows {
+			if r.pattern.name == p.Name {
+				p.ECMP, p.FirstFit, p.Annealing, p.NonBlocking = percentOfPayload(r.gb[0]), percentOfPayload(r.gb[1]), percentOfPayload(r.gb[2]), percentOfPayload(r.gb[3])
+			}
+		}
+		list = append(list, p)
 	}
 	return list
 }
+
+// percentOfPayload is what of 16 links of 1 Gbit/s carry so many GB/s of payload.
+func percentOfPayload(gb float64) float64 { return 100 * gb * 8 / (16 * payloadPart) }
 
 func table31() papers.Experiment {
 	return papers.Experiment{

@@ -1,0 +1,61 @@
+package scheduling
+
+import (
+	"time"
+
+	"weft/internal/elephant"
+)
+
+// loopsKept bounds the times that loopTimes has.
+const loopsKept = 64
+
+// loopTimes are how long the control loop takes (thesis §4.4.4, Table 4.7): from a flow's first
+// report until its placement is in force in the program.
+type loopTimes struct {
+	waiting map[elephant.Flow]time.Duration // reported and not pinned yet: since when
+	pinned  map[elephant.Flow]bool          // of the reported ones
+	count   uint64
+	last    []time.Duration // at most loopsKept, the latest last
+}
+
+// report notes what is reported. Flows that are not reported any more are forgotten.
+func (l *loopTimes) report(now time.Duration, list []elephant.Rate) {
+	waiting, pinned := make(map[elephant.Flow]time.Duration), make(map[elephant.Flow]bool)
+	for _, e := range list {
+		since, waits := l.waiting[e.Flow]
+		switch {
+		case l.pinned[e.Flow]:
+			pinned[e.Flow] = true
+		case waits:
+			waiting[e.Flow] = since
+		default:
+			waiting[e.Flow] = now
+		}
+	}
+	l.waiting, l.pinned = waiting, pinned
+}
+
+// inForce notes what the program obeys.
+func (l *loopTimes) inForce(now time.Duration, pins []elephant.Pin) {
+	for _, p := range pins {
+		since, ok := l.waiting[p.Flow]
+		if !ok {
+			continue
+		}
+		delete(l.waiting, p.Flow)
+		l.pinned[p.Flow] = true
+		l.count++
+		if l.last = append(l.last, now-since); len(l.last) > loopsKept {
+			l.last = l.last[1:]
+		}
+	}
+}
+
+// milliseconds are the times that are kept.
+func (l *loopTimes) milliseconds() []float64 {
+	list := make([]float64, len(l.last))
+	for i, d := range l.last {
+		list[i] = d.Round(time.Microsecond).Seconds() * 1e3
+	}
+	return list
+}
