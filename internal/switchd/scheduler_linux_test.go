@@ -124,4 +124,7 @@ func TestRun_schedules(t *testing.T) {
 	if s := p.status().Scheduler; s.Program.Pinned < 200 || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
+	stop()
+	stop = func() {}
+	l.schedulesSix(p, fake)
 }
