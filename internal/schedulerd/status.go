@@ -41,6 +41,9 @@ type Status struct {
 	Error      string  `json:"error,omitempty"` // of etcd, now
 }
 
+// reasonOverflow names the messages that came faster than they were read.
+const reasonOverflow = "overflow"
+
 func (s *server) status() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,10 +55,14 @@ func (s *server) status() Status {
 			refused[i] += n
 		}
 	}
+	rejected := desk.Rejected.ByName()
+	if n := overflowed(s.conn); n > 0 {
+		rejected[reasonOverflow] = n
+	}
 	return Status{
 		Version: StatusVersion, Scheduler: s.file.listen.String(), Process: os.Getpid(), Uptime: now.Seconds(),
 		Leads: s.loop != nil, Leader: s.leader, Epoch: s.epoch, Terms: s.stats.terms, Deposed: s.stats.deposed,
-		Nodes: s.desk.Nodes(now - s.file.Lifetime), Messages: desk.Received, Rejected: desk.Rejected.ByName(),
+		Nodes: s.desk.Nodes(now - s.file.Lifetime), Messages: desk.Received, Rejected: rejected,
 		Flows: desk.Flows, Dropped: desk.Refused, Refused: refused.ByName(),
 		Rule: s.file.Rule, Known: s.stats.flows, Placed: s.stats.placed, Changed: s.stats.changed, Ended: s.stats.ended,
 		Rounds: s.stats.rounds, RoundMS: round(s.stats.roundMS), WriteMS: round(s.stats.writeMS),
