@@ -184,20 +184,3 @@ func TestPins_areBoundedAndExpire(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
-
-// BenchmarkDetector_Read reads as many flows as a program counts.
-func BenchmarkDetector_Read(b *testing.B) {
-	d := mustDetector(b, Config{Link: func(netip.Addr) float64 { return 1e9 }})
-	counts := make([]Count, MaxCounted)
-	for n := range counts {
-		f := flow(n)
-		f.Dst = netip.AddrPortFrom(f.Dst.Addr(), uint16(n/1000))
-		counts[n].Key = f.Key()
-	}
-	for i := range b.N {
-		for n := range counts {
-			counts[n].Bytes += uint64(n)
-		}
-		d.Read(time.Duration(1+i)*time.Second, counts)
-	}
-}
