@@ -2,12 +2,19 @@ package schedulerd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"weft/hedera"
 	"weft/hedera/store"
@@ -19,6 +26,7 @@ import (
 
 const (
 	txn        = "/etcdserverpb.KV/Txn"
+	testPrefix = "/weft/test"
 	testPeriod = 20 * time.Millisecond
 	testTTL    = 90 * time.Second // it is not what ends a term
 )
@@ -42,8 +50,9 @@ func newLed(t *testing.T) *led {
 	l := &led{t: t, etcd: storetest.New(t, 1)}
 	l.server, l.top = newTestServer(t, func(f hedera.Fabric) hedera.Fabric { return f })
 	l.lead(nil, 0)
-	c := &candidate{server: l.server, log: eventlog.Options{Format: "text", Level: "info"}.To(io.Discard), period: testPeriod,
-		store: store.Config{Client: l.etcd.Client(), Prefix: "/weft/test", Self: l.file.listen.String(), TTL: testTTL, Lifetime: time.Minute}}
+	c := &candidate{server: l.server, log: eventlog.Options{Format: "text", Level: "info"}.To(io.Discard), period: testPeriod, atOnce: 1, // the least that is not nothing
+
+		store: store.Config{Client: l.etcd.Client(), Prefix: testPrefix, Self: l.file.listen.String(), TTL: testTTL, Lifetime: time.Minute}}
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup
 	all.Go(func() { c.run(ctx) })
@@ -66,6 +75,40 @@ func (l *led) at() int {
 		return -1
 	}
 	return all[0]
+}
+
+// epochs are those of the stored placements, each once.
+func (l *led) epochs(t *testing.T) string {
+	r, err := l.etcd.Client().Get(t.Context(), testPrefix+"/placements/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := make(map[string]bool)
+	for _, kv := range r.Kvs {
+		var a struct{ Epoch uint64 }
+		if err := json.Unmarshal(kv.Value, &a); err != nil {
+			t.Fatal(err)
+		}
+		all[fmt.Sprint(a.Epoch)] = true
+	}
+	return strings.Join(slices.Sorted(maps.Keys(all)), " ")
+}
+
+// revoke ends the leader's session.
+func (l *led) revoke() {
+	l.t.Helper()
+	client := l.etcd.Client()
+	r, err := client.Leases(l.t.Context())
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, lease := range r.Leases {
+		if info, err := client.TimeToLive(l.t.Context(), lease.ID); err == nil && info.GrantedTTL == int64(testTTL/time.Second) {
+			if _, err := client.Revoke(l.t.Context(), lease.ID); err != nil {
+				l.t.Fatal(err)
+			}
+		}
+	}
 }
 
 // etcd takes no write, though it keeps the leader's session: nobody is told of a placement that is not
@@ -142,22 +185,74 @@ func TestCandidate_tellsWithdrawalsLater(t *testing.T) {
 func TestCandidate_termEndsWithItsSession(t *testing.T) {
 	l := newLed(t)
 	epoch := l.status().Epoch
-	client := l.etcd.Client()
-	r, err := client.Leases(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, lease := range r.Leases {
-		if info, err := client.TimeToLive(t.Context(), lease.ID); err == nil && info.GrantedTTL == int64(testTTL/time.Second) {
-			if _, err := client.Revoke(t.Context(), lease.ID); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	l.revoke()
 	within(t, "another term begins", func() bool { l.report(); return l.status().Epoch > epoch && l.status().Leads })
 	rounds := l.status().Rounds
 	within(t, "some rounds", func() bool { l.report(); return l.status().Rounds > rounds+3 })
 	if _, turns := l.host.paths(); turns > 0 || l.at() != l.path {
 		t.Errorf("the flow has gone from path %d to %d, in %d turns", l.path, l.at(), turns)
+	}
+}
+
+// Placements change faster than etcd takes: a round writes what it can, one here, and the next ones go on
+// and compute nothing. No node is ever told what is not stored, in the end all is, and another leader takes
+// all over.
+func TestCandidate_writesInSeveralRounds(t *testing.T) {
+	l := newLed(t)
+	client := l.etcd.Client()
+	stored := func(p wire.Placement) bool {
+		a, ok, err := store.Get(t.Context(), store.Config{Client: client, Prefix: testPrefix}, p.Tuple)
+		if err != nil {
+			t.Error(err)
+		}
+		return ok == (p.For > 0) && (!ok || a.Path == p.Path)
+	}
+	l.host.mu.Lock()
+	l.host.hears = func(p wire.Placement) {
+		if p.For > 0 && !stored(p) {
+			t.Errorf("the host is told of path %d of %v, which is not stored", p.Path, p.Tuple)
+		}
+	}
+	l.host.mu.Unlock()
+	var mu sync.Mutex
+	writes := make(map[uint64]int) // by rounds computed
+	l.etcd.Intercept(func(method string) error {
+		if method == txn {
+			mu.Lock()
+			defer mu.Unlock()
+			writes[l.status().Rounds]++
+		}
+		return nil
+	})
+	const flows = 10
+	report := func() {
+		var list []wire.Flow // that to host 8 first: what it had is the others' room
+		for n := range topology.NodeID(flows) {
+			list = append(list, wire.Flow{Tuple: tupleOf(l.top, 0, 4+(n+4)%flows), Rate: 1e8})
+		}
+		l.host.client.Send(wire.Report{Flows: list})
+	}
+	placed := func(n int) func() bool {
+		return func() bool { report(); all, _ := l.host.paths(); return len(all) == n }
+	}
+	within(t, "all flows are placed", placed(flows))
+	l.etcd.Intercept(nil)
+	mu.Lock()
+	most := slices.Max(slices.Collect(maps.Values(writes)))
+	mu.Unlock()
+	if most < flows-1 {
+		t.Errorf("%d writes at most are of one round, want one of each new flow", most)
+	}
+	epoch := l.status().Epoch
+	l.revoke()
+	within(t, "another term begins", func() bool { report(); return l.status().Epoch > epoch && l.status().Leads })
+	rounds := l.status().Rounds
+	within(t, "some rounds", func() bool { report(); return l.status().Rounds > rounds+3 })
+	if _, turns := l.host.paths(); turns > 0 || !placed(flows)() {
+		t.Errorf("flows have changed their paths %d times", turns)
+	}
+	within(t, "all are stored under the new term's lease", func() bool { report(); return l.epochs(t) == fmt.Sprint(l.status().Epoch) })
+	if s := l.status(); s.EtcdErrors > 1 || s.Placed != flows { // one for the session
+		t.Errorf("%+v", s)
 	}
 }

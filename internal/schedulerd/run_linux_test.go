@@ -125,7 +125,8 @@ type host struct {
 	client *wire.Client
 	mu     sync.Mutex
 	placed map[flowcell.FiveTuple]wire.Placement
-	turns  int // placements that were another path than before
+	turns  int                  // placements that were another path than before
+	hears  func(wire.Placement) // nil, or what sees each
 }
 
 func newHost(t testing.TB, top *topology.Topology, id topology.NodeID, servers ...netip.AddrPort) *host {
@@ -144,6 +145,9 @@ func (h *host) place(list []wire.Placement) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range list {
+		if h.hears != nil {
+			h.hears(p)
+		}
 		if was, ok := h.placed[p.Tuple]; ok && p.For > 0 && was.Path != p.Path {
 			h.turns++
 		}

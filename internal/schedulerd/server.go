@@ -233,48 +233,6 @@ func (s *server) fabric() hedera.Fabric {
 	return s.file.fabric
 }
 
-// unwritten is what is to be written to etcd: changes of rounds whose write has failed or
-// has not been tried. It is bounded by the flows that are known, and those that have ended in
-// maxFailures rounds.
-type unwritten struct {
-	put, remove map[flowcell.FiveTuple]hedera.Assignment
-}
-
-func newUnwritten() *unwritten {
-	return &unwritten{make(map[flowcell.FiveTuple]hedera.Assignment), make(map[flowcell.FiveTuple]hedera.Assignment)}
-}
-
-func (u *unwritten) add(changed, ended []hedera.Assignment) {
-	for _, a := range ended {
-		delete(u.put, a.Tuple)
-		u.remove[a.Tuple] = a
-	}
-	for _, a := range changed {
-		delete(u.remove, a.Tuple)
-		u.put[a.Tuple] = a
-	}
-}
-
-// written forgets what has been written.
-func (u *unwritten) written(put, remove []hedera.Assignment) {
-	for _, a := range put {
-		delete(u.put, a.Tuple)
-	}
-	for _, a := range remove {
-		delete(u.remove, a.Tuple)
-	}
-}
-
-func (u *unwritten) lists() (put, remove []hedera.Assignment) {
-	for _, a := range u.put {
-		put = append(put, a)
-	}
-	for _, a := range u.remove {
-		remove = append(remove, a)
-	}
-	return put, remove
-}
-
 // renew goes on with another configuration: other keys, other links down.
 func (s *server) renew(f *File, start time.Time) error {
 	s.mu.Lock()
