@@ -2,9 +2,15 @@ package kernel
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+
+	"weft/internal/elephant"
 )
 
 // countingMap counts what is done to it. A write fails if failIn has come down to 0.
@@ -116,5 +122,37 @@ func TestMirror_writesWhatChanges(t *testing.T) {
 	}
 	if failures == 0 {
 		t.Error("nothing has failed")
+	}
+}
+
+// BenchmarkMirror is what it takes to change one of as many pins as there may be, and to renew all: by
+// a Mirror, and by reading the map.
+func BenchmarkMirror(b *testing.B) {
+	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.Hash, KeySize: 40, ValueSize: 16, MaxEntries: elephant.MaxPins, Flags: unix.BPF_F_NO_PREALLOC})
+	if err != nil {
+		b.Skip(err)
+	}
+	defer m.Close()
+	mirror := NewMirror[elephant.Key, PinValue](m)
+	for name, set := range map[string]func(map[elephant.Key]PinValue) (int, error){
+		"mirror": mirror.Set, "sync": func(want map[elephant.Key]PinValue) (int, error) { return SyncMap(m, want) },
+	} {
+		for _, change := range []int{1, elephant.MaxPins} {
+			b.Run(fmt.Sprintf("%s/changed=%d", name, change), func(b *testing.B) {
+				want := make(map[elephant.Key]PinValue)
+				for n := range elephant.MaxPins {
+					want[elephant.Key{SrcPort: [2]byte{byte(n >> 8), byte(n)}}] = PinValue{}
+				}
+				for i := 0; b.Loop(); i++ {
+					want = maps.Clone(want)
+					for n := range change {
+						want[elephant.Key{SrcPort: [2]byte{byte(n >> 8), byte(n)}}] = PinValue{Until: uint64(i) + 1}
+					}
+					if _, err := set(want); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+		}
 	}
 }

@@ -78,8 +78,8 @@ func (l *led) at() int {
 }
 
 // epochs are those of the stored placements, each once.
-func (l *led) epochs(t *testing.T) string {
-	r, err := l.etcd.Client().Get(t.Context(), testPrefix+"/placements/", clientv3.WithPrefix())
+func epochs(t *testing.T, client *clientv3.Client) string {
+	r, err := client.Get(t.Context(), testPrefix+"/placements/", clientv3.WithPrefix())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestCandidate_writesInSeveralRounds(t *testing.T) {
 	if _, turns := l.host.paths(); turns > 0 || !placed(flows)() {
 		t.Errorf("flows have changed their paths %d times", turns)
 	}
-	within(t, "all are stored under the new term's lease", func() bool { report(); return l.epochs(t) == fmt.Sprint(l.status().Epoch) })
+	within(t, "all are stored under the new term's lease", func() bool { report(); return epochs(t, client) == fmt.Sprint(l.status().Epoch) })
 	if s := l.status(); s.EtcdErrors > 1 || s.Placed != flows { // one for the session
 		t.Errorf("%+v", s)
 	}
