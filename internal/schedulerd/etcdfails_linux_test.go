@@ -138,7 +138,7 @@ func TestCandidate_resignsIfItCannotWrite(t *testing.T) {
 	if n := refused.Load(); n < maxFailures {
 		t.Errorf("it has resigned after %d writes, want %d", n, maxFailures)
 	}
-	if s := l.status(); s.Error == "" || s.EtcdErrors < maxFailures {
+	if s := l.status(); s.Error == "" || s.Unwritten > 0 || s.EtcdErrors < maxFailures {
 		t.Errorf("the status does not say why: %+v", s)
 	}
 	l.etcd.Intercept(nil)
@@ -252,7 +252,7 @@ func TestCandidate_writesInSeveralRounds(t *testing.T) {
 		t.Errorf("flows have changed their paths %d times", turns)
 	}
 	within(t, "all are stored under the new term's lease", func() bool { report(); return epochs(t, client) == fmt.Sprint(l.status().Epoch) })
-	if s := l.status(); s.EtcdErrors > 1 || s.Placed != flows { // one for the session
+	if s := l.status(); s.Unwritten > 0 || s.EtcdErrors > 1 || s.Placed != flows { // one for the session
 		t.Errorf("%+v", s)
 	}
 }

@@ -148,7 +148,7 @@ func (c *candidate) rounds(ctx context.Context, term *store.Term, placed []heder
 			return sessionError(term)
 		case <-tick.C:
 		}
-		if todo.none() {
+		if todo.changes() == 0 {
 			var changed, ended []hedera.Assignment
 			placed, changed, ended = c.server.round()
 			todo.add(changed, ended)
@@ -156,6 +156,9 @@ func (c *candidate) rounds(ctx context.Context, term *store.Term, placed []heder
 		}
 		begun := time.Now()
 		err := c.commit(ctx, term, todo, placed)
+		c.server.mu.Lock()
+		c.server.stats.unwritten = todo.changes()
+		c.server.mu.Unlock()
 		if errors.Is(err, store.ErrDeposed) {
 			return err
 		}

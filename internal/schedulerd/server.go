@@ -48,6 +48,7 @@ type stats struct {
 	lastError  string
 	changed    uint64 // placements
 	ended      uint64
+	unwritten  int // now
 	placed     int // now
 	flows      int
 	roundMS    float64
@@ -114,7 +115,7 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 	s.loop = l
 	if l == nil {
 		s.desk.Lead(false, netip.AddrPort{}, s.epoch)
-		s.leader, s.stats.placed, s.stats.flows = "", 0, 0
+		s.leader, s.stats.placed, s.stats.flows, s.stats.unwritten = "", 0, 0, 0
 		if s.seen.epoch > s.epoch { // the next one leads already
 			s.obey()
 		}

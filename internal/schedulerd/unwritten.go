@@ -47,12 +47,12 @@ func (u *unwritten) lists() (put, remove []hedera.Assignment) {
 	return put, remove
 }
 
-// none reports whether all is written.
-func (u *unwritten) none() bool { return len(u.put)+len(u.remove) == 0 }
+// changes is how many there are.
+func (u *unwritten) changes() int { return len(u.put) + len(u.remove) }
 
 // divide divides placements into those of flows of which all is written, and others.
 func (u *unwritten) divide(list []hedera.Assignment) (written, others []hedera.Assignment) {
-	if u.none() {
+	if u.changes() == 0 {
 		return list, nil
 	}
 	for _, a := range list {
