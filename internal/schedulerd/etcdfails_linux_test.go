@@ -201,19 +201,23 @@ func TestCandidate_writesInSeveralRounds(t *testing.T) {
 	l := newLed(t)
 	client := l.etcd.Client()
 	stored := func(p wire.Placement) bool {
-		a, ok, err := store.Get(t.Context(), store.Config{Client: client, Prefix: testPrefix}, p.Tuple)
+		a, ok, err := store.Get(context.Background(), store.Config{Client: client, Prefix: testPrefix}, p.Tuple)
 		if err != nil {
 			t.Error(err)
 		}
 		return ok == (p.For > 0) && (!ok || a.Path == p.Path)
 	}
-	l.host.mu.Lock()
-	l.host.hears = func(p wire.Placement) {
+	hear := func(by func(wire.Placement)) {
+		l.host.mu.Lock()
+		defer l.host.mu.Unlock()
+		l.host.hears = by
+	}
+	hear(func(p wire.Placement) {
 		if p.For > 0 && !stored(p) {
 			t.Errorf("the host is told of path %d of %v, which is not stored", p.Path, p.Tuple)
 		}
-	}
-	l.host.mu.Unlock()
+	})
+	t.Cleanup(func() { hear(nil) }) // before the client of etcd ends
 	var mu sync.Mutex
 	writes := make(map[uint64]int) // by rounds computed
 	l.etcd.Intercept(func(method string) error {
