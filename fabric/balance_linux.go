@@ -27,7 +27,8 @@ type Balance struct {
 	handle *netlink.Handle // nil: closed
 	rule   balance.Rule
 	duty   elephant.Duty
-	pins   []PortPin // of SetPins
+	pins   []PortPin                                     // of SetPins
+	obeyed *kernel.Mirror[elephant.Key, kernel.PinValue] // the program's pins; nil: not known yet
 	ports  []MeterPort
 	routes []Route        // of the configuration
 	links  []netlink.Link // of the ports, as Repair has found them

@@ -184,16 +184,7 @@ func (c *Clos) ChoiceOf(src, dst topology.NodeID, path int) int {
 
 // Host is Fabric's.
 func (c *Clos) Host(a netip.Addr) (topology.NodeID, bool) {
-	a = a.Unmap()
-	if a.Is6() { // those that belong to addresses of IPv4
-		b := a.As16()
-		four := netip.AddrFrom4([4]byte(b[12:]))
-		if topology.Addr6(four) != a {
-			return 0, false
-		}
-		a = four
-	}
-	id, ok := c.t.ByAddr(a)
+	id, ok := c.t.ByAddr(topology.Addr4(a.Unmap()))
 	if !ok || int(id) >= c.t.NumHosts() {
 		return 0, false
 	}
@@ -260,8 +251,8 @@ func (c *Clos) Live(src, dst topology.NodeID, path int) bool {
 	return true
 }
 
-// Via is Fabric's. Paths of packets of IPv6 bounce at the same switches, which are named by
-// their addresses of IPv4.
+// Via is Fabric's. Flows of IPv6 have the same paths, whose switches are named by their addresses
+// of IPv4: edge switches place them, and need no outer header.
 func (c *Clos) Via(src, dst topology.NodeID, path int, _ bool) (netip.Addr, bool) {
 	s := c.t.Paths(src, dst)
 	if s.Direct() || path < 0 || path >= c.Paths(src, dst) {

@@ -152,6 +152,9 @@ func TestSpray_elephantsLikeTheOracle(t *testing.T) {
 					r.fail(t)
 				}
 			}
+			if n := r.spray.obeyed.Reads(); n != 1 {
+				t.Errorf("the kernel's pins were read %d times, want once", n)
+			}
 			got, err := r.spray.Elephants()
 			if err != nil || got != r.want || got.Pinned == 0 || got.Unpinned == 0 {
 				t.Errorf("%+v, %v, want %+v", got, err, r.want)

@@ -3,7 +3,8 @@
 // etcd (hedera/store).
 //
 // Several schedulers run. All listen; one leads. The leader takes reports, places flows once
-// a period, writes what has changed to etcd, and only then tells the nodes. A write that etcd
+// a period, writes what has changed to etcd, and only then tells the nodes. What etcd does not
+// take in time waits, and so does the next round. A write that etcd
 // refuses, as another scheduler leads, ends the term. If etcd does not answer, nobody is told
 // anything: placements expire, and traffic goes on by the nodes' own rules. The next leader
 // begins with the placements that are stored, so that nothing flaps.

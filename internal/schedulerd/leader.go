@@ -23,6 +23,10 @@ const maxFailures = 5
 // maxWrite is how many changes are written at once: what was written of more is not written again.
 const maxWrite = 1000
 
+// writeFor is how long a round writes. What is left is for the next ones, which compute nothing until
+// all is written: so no more flows change than etcd takes.
+const writeFor = time.Second / 2
+
 var errSession = errors.New("etcd: the session has ended: etcd was not reached for etcd.ttl")
 
 // candidate campaigns, and leads.
@@ -32,6 +36,9 @@ type candidate struct {
 	log    *eventlog.Log
 	seed   uint64
 	period time.Duration
+
+	atOnce   int           // maxWrite, but for tests
+	writeFor time.Duration // writeFor, but for tests
 }
 
 // dial makes a client of etcd. It does not wait for it.
@@ -87,7 +94,7 @@ func (c *candidate) term(ctx context.Context) error {
 	defer term.Close()
 	defer context.AfterFunc(term.Context(), cancel)() // nothing is waited for that is too late
 	c.seed++
-	loop, err := c.begin(ctx, term)
+	loop, placed, todo, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,33 +102,33 @@ func (c *candidate) term(ctx context.Context) error {
 	c.server.lead(loop, term.Epoch())
 	c.log.Infof(event.Configured, "this scheduler leads: epoch %d, %d flows taken over", term.Epoch(), taken)
 	defer c.server.lead(nil, 0)
-	return c.rounds(ctx, term)
+	return c.rounds(ctx, term, placed, todo)
 }
 
-// begin takes over what the leader before has placed, under this term's lease.
-func (c *candidate) begin(ctx context.Context, term *store.Term) (*hedera.Loop, error) {
+// begin takes over what the leader before has placed. It is to be written under this term's lease.
+func (c *candidate) begin(ctx context.Context) (loop *hedera.Loop, placed []hedera.Assignment, todo *unwritten, err error) {
 	c.server.mu.Lock()
 	config := c.server.file.loop(c.seed)
 	c.server.mu.Unlock()
-	loop, err := hedera.NewLoop(config)
-	if err != nil {
-		return nil, err
+	if loop, err = hedera.NewLoop(config); err != nil {
+		return nil, nil, nil, err
 	}
 	ctx, cancel := c.bounded(ctx)
 	defer cancel()
 	stored, _, err := store.Load(ctx, c.store, config.MaxFlows)
 	if err != nil {
-		return nil, err
+		return nil, nil, nil, err
 	}
-	var put, remove []hedera.Assignment
+	todo = newUnwritten()
 	for _, a := range stored {
 		if loop.Adopt(a, c.server.now()) == nil {
-			put = append(put, a)
+			placed = append(placed, a)
 		} else {
-			remove = append(remove, a)
+			todo.remove[a.Tuple] = a
 		}
 	}
-	return loop, term.Write(ctx, put, remove)
+	todo.add(placed, nil)
+	return loop, placed, todo, nil
 }
 
 // bounded is for what etcd is to do while this scheduler leads and placements last.
@@ -129,9 +136,8 @@ func (c *candidate) bounded(ctx context.Context) (context.Context, context.Cance
 	return context.WithTimeout(ctx, min(c.store.TTL, c.store.Lifetime))
 }
 
-// rounds places flows once a period.
-func (c *candidate) rounds(ctx context.Context, term *store.Term) error {
-	todo := newUnwritten()
+// rounds places flows once a period. It begins with what is placed, and what of it is to be written.
+func (c *candidate) rounds(ctx context.Context, term *store.Term, placed []hedera.Assignment, todo *unwritten) error {
 	var withdrawn []hedera.Assignment // that nodes have not been told of
 	failures := 0
 	tick := time.NewTicker(c.period)
@@ -142,11 +148,17 @@ func (c *candidate) rounds(ctx context.Context, term *store.Term) error {
 			return sessionError(term)
 		case <-tick.C:
 		}
-		placed, changed, ended := c.server.round()
-		todo.add(changed, ended)
-		withdrawn = append(withdrawn, ended...)
+		if todo.changes() == 0 {
+			var changed, ended []hedera.Assignment
+			placed, changed, ended = c.server.round()
+			todo.add(changed, ended)
+			withdrawn = append(withdrawn, ended...)
+		}
 		begun := time.Now()
 		err := c.commit(ctx, term, todo, placed)
+		c.server.mu.Lock()
+		c.server.stats.unwritten = todo.changes()
+		c.server.mu.Unlock()
 		if errors.Is(err, store.ErrDeposed) {
 			return err
 		}
@@ -165,8 +177,10 @@ func (c *candidate) rounds(ctx context.Context, term *store.Term) error {
 		c.server.mu.Lock()
 		c.server.stats.writeMS, c.server.stats.lastError = float64(time.Since(begun))/1e6, ""
 		c.server.mu.Unlock()
-		c.server.tell(placed, withdrawn, c.store.Lifetime)
-		withdrawn = nil
+		told, _ := todo.divide(placed)
+		gone, later := todo.divide(withdrawn)
+		c.server.tell(told, gone, c.store.Lifetime)
+		withdrawn = later
 	}
 }
 
@@ -178,11 +192,9 @@ func sessionError(term *store.Term) error {
 	return nil
 }
 
-// commit writes what has changed.
+// commit writes what has changed, at least some of it.
 func (c *candidate) commit(ctx context.Context, term *store.Term, todo *unwritten, placed []hedera.Assignment) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	kept, err := term.Keep(ctx)
+	kept, err := c.keep(ctx, term)
 	if err != nil {
 		return err
 	}
@@ -190,14 +202,27 @@ func (c *candidate) commit(ctx context.Context, term *store.Term, todo *unwritte
 		todo.add(placed, nil) // the lease had ended, and all with it
 	}
 	put, remove := todo.lists()
-	for {
-		some, gone := put[:min(len(put), maxWrite)], remove[:min(len(remove), maxWrite)]
-		if err := term.Write(ctx, some, gone); err != nil {
+	for begun := time.Now(); ; {
+		some, gone := put[:min(len(put), c.atOnce)], remove[:min(len(remove), c.atOnce)]
+		if err := c.write(ctx, term, some, gone); err != nil {
 			return err
 		}
 		todo.written(some, gone)
-		if put, remove = put[len(some):], remove[len(gone):]; len(put)+len(remove) == 0 {
+		put, remove = put[len(some):], remove[len(gone):]
+		if len(put)+len(remove) == 0 || time.Since(begun) >= c.writeFor {
 			return nil
 		}
 	}
+}
+
+func (c *candidate) keep(ctx context.Context, term *store.Term) (bool, error) {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return term.Keep(ctx)
+}
+
+func (c *candidate) write(ctx context.Context, term *store.Term, put, remove []hedera.Assignment) error {
+	ctx, cancel := c.bounded(ctx)
+	defer cancel()
+	return term.Write(ctx, put, remove)
 }

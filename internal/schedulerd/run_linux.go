@@ -73,7 +73,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return f.lines.Errorf("metrics.listen", "%w", err)
 	}
 	defer over.Close()
-	c := &candidate{server: d.server, store: where, log: d.log, seed: wire.Random(), period: f.Period}
+	c := &candidate{server: d.server, store: where, log: d.log, seed: wire.Random(), period: f.Period, atOnce: maxWrite, writeFor: writeFor}
 	all.Go(d.server.receive)
 	all.Go(func() { c.run(ctx) })
 	all.Go(func() { store.Watch(ctx, where, d.server.follow) })

@@ -27,11 +27,14 @@ const testKey = "keys:\n- {id: 1, key: c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc
 
 var testKeys = topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: bytes.Repeat([]byte("s"), 32)}}}
 
-const testFabric = "fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000"
+const (
+	testFabric = "fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000"
+	manyHosts  = "fat-tree:k=8,host-rate=1000,fabric-rate=1000,core-rate=1000"
+)
 
 // running is a weft scheduler in this process.
 type running struct {
-	t       *testing.T
+	t       testing.TB
 	at      netip.AddrPort
 	socket  string
 	file    string
@@ -58,7 +61,7 @@ func (m *messages) String() string {
 	return m.b.String()
 }
 
-func freePort(t *testing.T) netip.AddrPort {
+func freePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -70,11 +73,17 @@ func freePort(t *testing.T) netip.AddrPort {
 
 func start(t *testing.T, c *storetest.Cluster, more string) *running {
 	t.Helper()
+	return startIn(t, testFabric, c, "ttl: 1s", "period: 50ms\n"+more)
+}
+
+// startIn starts a scheduler of a fabric.
+func startIn(t testing.TB, fabric string, c *storetest.Cluster, etcd, more string) *running {
+	t.Helper()
 	dir := t.TempDir()
 	r := &running{t: t, at: freePort(t), socket: filepath.Join(dir, "s"), file: filepath.Join(dir, "scheduler.yaml"),
 		signals: make(chan os.Signal), done: make(chan error, 1)}
-	text := fmt.Sprintf("topology: %s\nlisten: %v\netcd: {endpoints: [%s], ttl: 1s}\nperiod: 50ms\nstatus: %s\n%s%s",
-		testFabric, r.at, strings.Join(c.Endpoints(), ", "), r.socket, testKey, more)
+	text := fmt.Sprintf("topology: %s\nlisten: %v\netcd: {endpoints: [%s], %s}\nstatus: %s\n%s%s",
+		fabric, r.at, strings.Join(c.Endpoints(), ", "), etcd, r.socket, testKey, more)
 	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +110,7 @@ func (r *running) status() (s Status) {
 	return s
 }
 
-func within(t *testing.T, what string, ok func() bool) {
+func within(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for end := time.Now().Add(kerneltest.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if ok() {
@@ -116,10 +125,11 @@ type host struct {
 	client *wire.Client
 	mu     sync.Mutex
 	placed map[flowcell.FiveTuple]wire.Placement
-	turns  int // placements that were another path than before
+	turns  int                  // placements that were another path than before
+	hears  func(wire.Placement) // nil, or what sees each
 }
 
-func newHost(t *testing.T, top *topology.Topology, id topology.NodeID, servers ...netip.AddrPort) *host {
+func newHost(t testing.TB, top *topology.Topology, id topology.NodeID, servers ...netip.AddrPort) *host {
 	t.Helper()
 	h := &host{placed: make(map[flowcell.FiveTuple]wire.Placement)}
 	var err error
@@ -135,6 +145,9 @@ func (h *host) place(list []wire.Placement) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, p := range list {
+		if h.hears != nil {
+			h.hears(p)
+		}
 		if was, ok := h.placed[p.Tuple]; ok && p.For > 0 && was.Path != p.Path {
 			h.turns++
 		}

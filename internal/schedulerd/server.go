@@ -48,6 +48,7 @@ type stats struct {
 	lastError  string
 	changed    uint64 // placements
 	ended      uint64
+	unwritten  int // now
 	placed     int // now
 	flows      int
 	roundMS    float64
@@ -114,7 +115,7 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 	s.loop = l
 	if l == nil {
 		s.desk.Lead(false, netip.AddrPort{}, s.epoch)
-		s.leader, s.stats.placed, s.stats.flows = "", 0, 0
+		s.leader, s.stats.placed, s.stats.flows, s.stats.unwritten = "", 0, 0, 0
 		if s.seen.epoch > s.epoch { // the next one leads already
 			s.obey()
 		}
@@ -229,48 +230,6 @@ func (s *server) fabric() hedera.Fabric {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.file.fabric
-}
-
-// unwritten is what is to be written to etcd: changes of rounds whose write has failed or
-// has not been tried. It is bounded by the flows that are known, and those that have ended in
-// maxFailures rounds.
-type unwritten struct {
-	put, remove map[flowcell.FiveTuple]hedera.Assignment
-}
-
-func newUnwritten() *unwritten {
-	return &unwritten{make(map[flowcell.FiveTuple]hedera.Assignment), make(map[flowcell.FiveTuple]hedera.Assignment)}
-}
-
-func (u *unwritten) add(changed, ended []hedera.Assignment) {
-	for _, a := range ended {
-		delete(u.put, a.Tuple)
-		u.remove[a.Tuple] = a
-	}
-	for _, a := range changed {
-		delete(u.remove, a.Tuple)
-		u.put[a.Tuple] = a
-	}
-}
-
-// written forgets what has been written.
-func (u *unwritten) written(put, remove []hedera.Assignment) {
-	for _, a := range put {
-		delete(u.put, a.Tuple)
-	}
-	for _, a := range remove {
-		delete(u.remove, a.Tuple)
-	}
-}
-
-func (u *unwritten) lists() (put, remove []hedera.Assignment) {
-	for _, a := range u.put {
-		put = append(put, a)
-	}
-	for _, a := range u.remove {
-		remove = append(remove, a)
-	}
-	return put, remove
 }
 
 // renew goes on with another configuration: other keys, other links down.

@@ -13,7 +13,8 @@ type Status struct {
 	wire.ClientStatus
 	Readings  uint64 `json:"readings"`
 	Counted   int    `json:"counted"`   // flows, in the latest reading
-	Elephants int    `json:"elephants"` // of these
+	Foreign   int    `json:"foreign"`   // of these, those from addresses of no host of this node
+	Elephants int    `json:"elephants"` // of these that are of this node's hosts
 	LeftOut   int    `json:"left_out"`  // of these, those that were too many for a report
 	Evicted   uint64 `json:"evicted"`   // flows that the program has forgotten for others
 
@@ -53,7 +54,7 @@ func (n *Node) Status(program elephant.ProgramStats) *Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, p := n.detector.Stats(), n.pins.Stats()
-	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Elephants: s.Elephants, LeftOut: s.LeftOut,
+	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Foreign: s.Foreign, Elephants: s.Elephants, LeftOut: s.LeftOut,
 		Largest: []Elephant{}, Pins: n.pins.Len(), Pinned: []Pinned{}, Set: p.Set, Expired: p.Expired, Refused: p.Refused,
 		Loops: n.loops.count, LoopsMS: n.loops.milliseconds(),
 		Unknown: n.unknown, LastRefused: n.refused, Program: program, Error: n.trouble}

@@ -42,11 +42,12 @@ func (f *File) duty(c Config) elephant.Duty {
 	return elephant.Nothing
 }
 
-// portFor returns the place among a switch's ports of the one by which a pinned flow leaves it.
+// portFor returns the place among a switch's ports of the one by which a pinned flow leaves it. Flows
+// of IPv6 have the paths of the addresses of IPv4 that theirs belong to.
 // An error says why the path is not one of the flow's through this switch.
 func portFor(t *topology.Topology, self topology.NodeID, p elephant.Pin) (int, error) {
-	src, ok := t.ByAddr(p.Flow.Src.Addr())
-	dst, ok2 := t.ByAddr(p.Flow.Dst.Addr())
+	src, ok := t.ByAddr(topology.Addr4(p.Flow.Src.Addr()))
+	dst, ok2 := t.ByAddr(topology.Addr4(p.Flow.Dst.Addr()))
 	if !ok || !ok2 || int(max(src, dst)) >= t.NumHosts() {
 		return 0, fmt.Errorf("flow %v: not between hosts of %s", p.Flow, t)
 	}

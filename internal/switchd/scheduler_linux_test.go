@@ -126,6 +126,9 @@ func TestRun_schedules(t *testing.T) {
 	if s := p.status().Scheduler; s.Program.Pinned < 200 || s.Error != "" {
 		t.Errorf("%+v", s)
 	}
+	stop()
+	stop = func() {}
+	l.schedulesSix(p, fake)
 }
 
 // An aggregation switch reports nothing, and sends what edge switches have reported to the core of
