@@ -126,7 +126,6 @@ func (s *Setup) apply(p Plan) (mended []string, err error) {
 }
 
 func (s *Setup) syncSettings() (changed []string, err error) {
-	s.kept.keep(s.plan.Sysctls)
 	for _, c := range s.plan.Sysctls {
 		was, err2 := s.kept.read(c.Key)
 		if err2 == nil && was != c.Value {
@@ -233,7 +232,7 @@ func (s *Setup) undo() error {
 	_, routes := syncHostRoutes(s.h, nil)
 	err := errors.Join(rules, routes)
 	for _, v := range s.state.Sysctls {
-		err = errors.Join(err, v.restore(putSetting))
+		err = errors.Join(err, v.restore())
 	}
 	if a := s.state.LinkLocal; a != nil {
 		err = errors.Join(err, a.remove(s.h))
@@ -256,16 +255,15 @@ func (s *Setup) close(forGood bool) {
 	s.lock = nil
 }
 
-// restore puts a setting back with put, unless that changes nothing or somebody else has changed it.
-func (v savedValue) restore(put func(key, value string) error) error {
+func (v savedValue) restore() error {
 	now, err := readSetting(v.Key)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && (now != v.Set || now == v.Former) {
-		return nil
+	if errors.Is(err, fs.ErrNotExist) || err == nil && now != v.Set {
+		return nil // the device is gone, or somebody else wants it otherwise
 	}
 	if err != nil {
 		return err
 	}
-	return put(v.Key, v.Former)
+	return putSetting(v.Key, v.Former)
 }
 
 func settingPath(key string) string {
