@@ -59,7 +59,7 @@ func (l *loopTimes) inForce(now time.Duration, pins []elephant.Pin) {
 func (l *loopTimes) milliseconds() []float64 {
 	list := make([]float64, len(l.last))
 	for i, d := range l.last {
-		list[i] = d.Round(time.Microsecond).Seconds() * 1e3
+		list[i] = float64(d.Round(time.Microsecond).Microseconds()) / 1e3
 	}
 	return list
 }
