@@ -8,10 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -103,38 +101,16 @@ func TestStart_endsWithTheProcess(t *testing.T) {
 	}
 }
 
-// A program lives on when threads end that it might have been started from.
-func TestStart_keepsTheThread(t *testing.T) {
-	c := exec.Command("cat")
-	in, err := c.StdinPipe()
+// A program that is killed says so, and one that has ended needs no signal.
+func TestProcess_kill(t *testing.T) {
+	p, err := Start("", exec.Command("sleep", "1000"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := Start("", c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var threads, all sync.WaitGroup
-	const many = 30
-	threads.Add(many)
-	for range many {
-		all.Go(func() {
-			runtime.LockOSThread() // and ends with the goroutine
-			threads.Done()
-			threads.Wait() // so that each has its own
-		})
-	}
-	all.Wait()
-	for i := range 100 {
-		fmt.Fprintln(in, i)
-		var n int
-		if _, err := fmt.Fscanln(out, &n); n != i || err != nil {
-			t.Fatalf("%d, %v; want %d", n, err, i)
-		}
+	select {
+	case <-p.Ended():
+		t.Fatal(p.Wait())
+	default:
 	}
 	if err := p.Kill(); err != nil {
 		t.Error(err)
