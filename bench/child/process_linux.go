@@ -2,9 +2,10 @@ package child
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
+	"strconv"
 	"syscall"
 
 	"weft/internal/kernel"
@@ -18,44 +19,44 @@ type Process struct {
 }
 
 // Start starts a program in a network namespace, or in the process' own if namespace is "".
-// The kernel kills the program when this process dies.
+// The program is killed when this process ends, however it does.
 func Start(namespace string, c *exec.Cmd) (*Process, error) {
-	if c.SysProcAttr == nil {
-		c.SysProcAttr = &syscall.SysProcAttr{}
+	start := c.Start
+	if namespace != "" {
+		start = func() error { return kernel.InNamespace(namespace, c.Start) }
 	}
-	c.SysProcAttr.Pdeathsig = syscall.SIGKILL
-	p := &Process{cmd: c, ended: make(chan struct{})}
-	begun := make(chan error, 1)
-	go func() {
-		err := onThread(namespace, func() error {
-			if err := c.Start(); err != nil {
-				return err
-			}
-			begun <- nil
-			p.err = c.Wait()
-			return nil
-		})
-		if err != nil { // it has not begun
-			begun <- err
-			return
-		}
-		close(p.ended)
-	}()
-	if err := <-begun; err != nil {
+	if err := start(); err != nil {
 		return nil, err
 	}
+	endGuard, err := guard(c.Process.Pid)
+	if err != nil {
+		return nil, errors.Join(err, c.Process.Kill(), c.Wait())
+	}
+	p := &Process{cmd: c, ended: make(chan struct{})}
+	go func() {
+		p.err = c.Wait()
+		endGuard()
+		close(p.ended)
+	}()
 	return p, nil
 }
 
-// onThread runs f on a thread that nobody else uses meanwhile. The kernel takes the thread
-// that starts a program for its parent, and kills the program when that thread ends.
-func onThread(namespace string, f func() error) error {
-	if namespace != "" {
-		return kernel.InNamespace(namespace, f)
+// guard starts a shell that kills another process when this one has ended, which closes the
+// pipe that the shell reads. A signal at the parent's death (Pdeathsig) would not do: weft
+// host and weft switch lose it when they drop privileges.
+func guard(pid int) (end func(), err error) {
+	c := exec.Command("sh", "-c", `read x; kill -9 "$1"`, "sh", strconv.Itoa(pid))
+	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // an interrupt of the terminal is not for it
+	if _, err := c.StdinPipe(); err != nil {
+		return nil, err
 	}
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	return f()
+	if err := c.Start(); err != nil {
+		return nil, fmt.Errorf("guard of process %d: %w", pid, err)
+	}
+	return func() {
+		_ = c.Process.Kill() // it has not ended
+		_ = c.Wait()         // and closes the pipe
+	}, nil
 }
 
 // Ended is closed at the program's end.
