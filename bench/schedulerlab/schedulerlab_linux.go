@@ -25,7 +25,7 @@ type Config struct {
 	LinkMbit float64
 	Rule     string        // of weft scheduler
 	Every    time.Duration // between reports and between rounds
-	Lifetime time.Duration // of placements
+	Lifetime time.Duration // of placements; more if weft scheduler demands it
 	Switches bool          // weft switch runs at switches below the top, and has plain hosts' flows scheduled
 
 	Argv, Env []string // weft
@@ -41,6 +41,9 @@ type Scheduled struct {
 	run    map[string]*process // by name
 	given  <-chan struct{}     // closed when the caller has given up
 }
+
+// servers is the scheduler's address.
+var servers = netip.AddrPortFrom(schedulerAddress, wire.Port)
 
 // processLimit is how long all may take until they work.
 const processLimit = 60 * time.Second
@@ -88,15 +91,12 @@ func Start(ctx context.Context, c Config) (s *Scheduled, err error) {
 	return s, s.startAgents(ctx)
 }
 
-// Servers is the scheduler's address, for nodes.
-func (s *Scheduled) Servers() netip.AddrPort { return netip.AddrPortFrom(schedulerAddress, wire.Port) }
-
 // Keys is the entry of a list of keys in a node's configuration.
 func (s *Scheduled) Keys() string { return fmt.Sprintf("[{id: 1, key: %q}]", s.key) }
 
 // Section is a node's section scheduler.
 func (s *Scheduled) Section() string {
-	return fmt.Sprintf("scheduler: {servers: [%q], every: %v, link_mbit: %g}", s.Servers(), s.c.Every, s.c.LinkMbit)
+	return fmt.Sprintf("scheduler: {servers: [%q], every: %v, link_mbit: %g}", servers, s.c.Every, s.c.LinkMbit)
 }
 
 // Spec is the topology with the rates of its links, for nodes, too.
@@ -110,8 +110,10 @@ func (s *Scheduled) Spec() string {
 
 // StartScheduler starts the scheduler, again after Kill, and waits until it leads.
 func (s *Scheduled) StartScheduler(ctx context.Context) error {
-	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q]}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
-		s.Spec(), s.Servers(), etcdClients, s.c.Rule, s.c.Every, s.c.Lifetime, s.Keys(), s.socket(scheduler))
+	// As long as placements let it be, as a busy machine may keep etcd waiting.
+	ttl := min(max(s.c.Lifetime-3*s.c.Every, time.Second), 3*time.Second)
+	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q], ttl: %v}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
+		s.Spec(), servers, etcdClients, ttl, s.c.Rule, s.c.Every, max(s.c.Lifetime, ttl+3*s.c.Every), s.Keys(), s.socket(scheduler))
 	err := kernel.InNamespace(s.net, func() error { return s.startWeft(scheduler, scheduler, text) })
 	if err != nil {
 		return err
