@@ -47,7 +47,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return f.lines.Errorf("etcd.endpoints", "%w", err)
 	}
 	var all sync.WaitGroup
-	defer end(&all, client, f.Etcd.TTL)
+	defer end(&all, client, min(f.Etcd.TTL, endWithin))
 	if d.server, err = newServer(f, d.start); err != nil {
 		return err
 	}
@@ -94,10 +94,13 @@ type daemon struct {
 	updates *listener // nil: nobody listens
 }
 
+// endWithin is how long etcd is waited for at the end. systemd waits longer.
+const endWithin = 10 * time.Second
+
 // end waits for all that use the client of etcd, and only then closes it: a leader gives up its key by
-// it. An etcd that does not answer is waited for for as long as the key lasts by itself.
-func end(all *sync.WaitGroup, client *clientv3.Client, ttl time.Duration) {
-	late := time.AfterFunc(ttl, func() { client.Close() })
+// it. If etcd does not answer, the key ends by itself.
+func end(all *sync.WaitGroup, client *clientv3.Client, most time.Duration) {
+	late := time.AfterFunc(most, func() { client.Close() })
 	all.Wait()
 	late.Stop()
 	client.Close()
