@@ -80,7 +80,7 @@ func (c *candidate) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer term.Close()
+	defer c.resign(term)
 	defer context.AfterFunc(term.Context(), cancel)() // nothing is waited for that is too late
 	c.seed++
 	loop, all, err := c.begin(ctx)
@@ -93,6 +93,15 @@ func (c *candidate) term(ctx context.Context) error {
 	defer c.server.lead(nil, 0)
 	return c.rounds(ctx, term, all)
 }
+
+// resign ends a term in order.
+func (c *candidate) resign(term *store.Term) {
+	if err := term.Close(); err != nil {
+		c.log.Warnf(event.Trouble, "%s: etcd may believe for etcd.ttl that this scheduler leads: %v", notResigned, err)
+	}
+}
+
+const notResigned = "the term did not end in order"
 
 // begin takes over what the leader before has placed. It is to be written under this term's lease. What
 // counts no more is to be removed, and withdrawn.

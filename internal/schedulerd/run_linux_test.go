@@ -211,6 +211,9 @@ func TestRun_aLeaderThatEndsResigns(t *testing.T) {
 			t.Fatalf("%s is left behind", kv.Key)
 		}
 	}
+	if text := a.log.String(); strings.Contains(text, notResigned) {
+		t.Error(text)
+	}
 	within(t, "the second one leads", func() bool { return b.status().Leads })
 }
 
