@@ -23,7 +23,7 @@ type Config struct {
 	LinkMbit float64
 	Rule     string        // of weft scheduler
 	Every    time.Duration // between reports and between rounds
-	Lifetime time.Duration // of placements
+	Lifetime time.Duration // of placements; more if weft scheduler demands it
 	Switches bool          // weft switch runs at switches below the top, and has plain hosts' flows scheduled
 
 	Argv, Env []string // weft
@@ -109,8 +109,10 @@ func (s *Scheduled) Spec() string {
 
 // StartScheduler starts the scheduler, again after Kill, and waits until it leads.
 func (s *Scheduled) StartScheduler(ctx context.Context) error {
-	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q]}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
-		s.Spec(), schedulerAt, etcdClients, s.c.Rule, s.c.Every, s.c.Lifetime, s.Keys(), s.socket(scheduler))
+	// As long as placements let it be, as a busy machine may keep etcd waiting.
+	ttl := min(max(s.c.Lifetime-3*s.c.Every, time.Second), 3*time.Second)
+	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q], ttl: %v}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
+		s.Spec(), schedulerAt, etcdClients, ttl, s.c.Rule, s.c.Every, max(s.c.Lifetime, ttl+3*s.c.Every), s.Keys(), s.socket(scheduler))
 	if err := s.startWeft(scheduler, s.net, scheduler, text); err != nil {
 		return err
 	}

@@ -6,9 +6,8 @@ import "github.com/cilium/ebpf"
 // that it writes what changes and no more. It reads the map at the first call, and after an error.
 // Nobody else may write the map. It is not safe for concurrent use.
 type Mirror[K, V comparable] struct {
-	m     entries[K, V]
-	has   map[K]V // nil: the map is to be read
-	reads int
+	m   entries[K, V]
+	has map[K]V // nil: the map is to be read
 }
 
 // entries is what a Mirror needs of a map.
@@ -27,7 +26,6 @@ func (r *Mirror[K, V]) Set(want map[K]V) (changed int, err error) {
 	has := r.has
 	r.has = nil
 	if has == nil {
-		r.reads++
 		if has, err = r.m.all(); err != nil {
 			return 0, err
 		}
@@ -55,9 +53,6 @@ func (r *Mirror[K, V]) Set(want map[K]V) (changed int, err error) {
 	}
 	return changed, nil
 }
-
-// Reads is how often it has read the whole map.
-func (r *Mirror[K, V]) Reads() int { return r.reads }
 
 // SyncMap is Mirror.Set of a map that others may have written: it reads it. It leaves want alone.
 func SyncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error) {

@@ -115,7 +115,13 @@ const (
 	maxEndpoints  = 16
 	maxFlows      = 1 << 20
 	maxIterations = 1 << 20
+	// maxPeriod leaves room for the periods that a placement lasts.
+	maxPeriod = elephant.MaxValid / 4
 )
+
+// leastLifetime is how long placements must last for flows to keep their paths when a leader dies: until
+// the next one is elected, and has told them.
+func (f *File) leastLifetime() time.Duration { return f.Etcd.TTL + 3*f.Period }
 
 // validate checks all, and reads what the file names. The first error names its key and
 // line.
@@ -138,10 +144,13 @@ func (f *File) validate() (err error) {
 	switch {
 	case f.Iterations < 0 || f.Iterations > maxIterations:
 		return f.lines.Errorf("iterations", "is %d, must be from 0 to %d", f.Iterations, maxIterations)
-	case f.Period < 10*time.Millisecond || f.Period > elephant.MaxValid/2:
-		return f.lines.Errorf("period", "is %v, must be from 10ms to %v", f.Period, elephant.MaxValid/2)
-	case f.Lifetime < 2*f.Period || f.Lifetime > elephant.MaxValid: // nodes cut what is longer
-		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to %v", f.Lifetime, 2*f.Period, elephant.MaxValid)
+	case f.Period < 10*time.Millisecond || f.Period > maxPeriod:
+		return f.lines.Errorf("period", "is %v, must be from 10ms to %v", f.Period, maxPeriod)
+	case f.Lifetime > elephant.MaxValid: // nodes cut what is longer
+		return f.lines.Errorf("lifetime", "is %v, must be at most %v", f.Lifetime, elephant.MaxValid)
+	case f.Lifetime < f.leastLifetime():
+		return f.lines.Errorf("lifetime", "is %v, must be at least etcd.ttl and three periods, %v, or all placements end when a leader dies; raise lifetime, up to %v, or lower etcd.ttl, which is %v, or period",
+			f.Lifetime, f.leastLifetime(), elephant.MaxValid, f.Etcd.TTL)
 	case !(f.Threshold > 0 && f.Threshold <= 1):
 		return f.lines.Errorf("threshold", "is %v, must be a part of a link: above 0, at most 1", f.Threshold)
 	case f.MaxFlows < 1 || f.MaxFlows > maxFlows:

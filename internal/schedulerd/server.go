@@ -147,8 +147,8 @@ func (s *server) obey() {
 	s.desk.Lead(false, addr, s.epoch)
 }
 
-// round places all flows. The result is the caller's. Messages are received while it is
-// computed.
+// round places all flows. The result is the caller's. Of ended, some have given way to another placement
+// of their flow. Messages are received while it is computed.
 func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 	begun := time.Now()
 	s.mu.Lock()
@@ -164,7 +164,23 @@ func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 	s.stats.placed, s.stats.flows = len(r.Placed), r.Flows
 	s.stats.changed += uint64(len(r.Changed))
 	s.stats.ended += uint64(len(r.Ended))
-	return r.Placed, r.Changed, r.Ended
+	return r.Placed, r.Changed, append(r.Ended, r.Moved...)
+}
+
+// holding divides placements, of which it keeps the slice, into those that count still and others.
+func (s *server) holding(list []hedera.Assignment) (held, gone []hedera.Assignment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held = list[:0]
+	now := s.now()
+	for _, a := range list {
+		if s.loop.Holds(a, now) {
+			held = append(held, a)
+		} else {
+			gone = append(gone, a)
+		}
+	}
+	return held, gone
 }
 
 // tell sends placements to the nodes whose flows they are, and to the switches behind these that
@@ -177,14 +193,15 @@ func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration)
 	}
 }
 
-// byNode lists what each node is told. Of ended it is not told what is placed again by it.
+// byNode lists what each node is told: first what is withdrawn, as its place may be needed. Of ended it is
+// not told what is placed again by it.
 func byNode(fabric hedera.Fabric, placed, ended []hedera.Assignment, lifetime time.Duration) map[netip.Addr][]wire.Placement {
 	type at struct {
 		node  netip.Addr
 		tuple flowcell.FiveTuple
 	}
 	again := make(map[at]bool)
-	to := make(map[netip.Addr][]wire.Placement)
+	to, withdrawn := make(map[netip.Addr][]wire.Placement), make(map[netip.Addr][]wire.Placement)
 	for _, a := range placed {
 		for _, node := range append(fabric.Relays(a), a.Node) {
 			to[node] = append(to[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via, For: lifetime})
@@ -196,9 +213,12 @@ func byNode(fabric hedera.Fabric, placed, ended []hedera.Assignment, lifetime ti
 	for _, a := range ended {
 		for _, node := range append(fabric.Relays(a), a.Node) {
 			if !again[at{node, a.Tuple}] {
-				to[node] = append(to[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
+				withdrawn[node] = append(withdrawn[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
 			}
 		}
+	}
+	for node, list := range withdrawn {
+		to[node] = append(list, to[node]...)
 	}
 	return to
 }
@@ -212,7 +232,7 @@ func (s *server) heard(t *topology.Topology) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if fabric.Fingerprint() != s.file.fabric.Fingerprint() {
-		return errors.New("they are of another fabric")
+		return errFabric
 	}
 	if s.loop != nil {
 		if err := s.loop.SetFabric(fabric); err != nil {
@@ -232,14 +252,22 @@ func (s *server) fabric() hedera.Fabric {
 	return s.file.fabric
 }
 
-// renew goes on with another configuration: other keys, other links down.
-func (s *server) renew(f *File, start time.Time) error {
+var errFabric = errors.New("it is of another fabric")
+
+// renew goes on with another configuration: other keys, other links down. After an error all is as it
+// was. With heardCounts the topology is the same, and what was heard of its links counts on.
+func (s *server) renew(f *File, start time.Time, heardCounts bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.fabric.Fingerprint() != s.file.fabric.Fingerprint() {
+		return errFabric
+	}
 	if err := s.desk.SetKeys(f.keys(start)); err != nil {
 		return err
 	}
-	if s.loop != nil {
+	if heardCounts {
+		f.fabric = s.file.fabric
+	} else if s.loop != nil {
 		if err := s.loop.SetFabric(f.fabric); err != nil {
 			return err
 		}

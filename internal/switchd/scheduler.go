@@ -36,6 +36,18 @@ func (f *File) duty(c Config) elephant.Duty {
 	return elephant.Nothing
 }
 
+// unscheduled says why a switch where no program pins has nothing to do for schedulers. plain is why
+// the program is not there. It returns "" if no scheduler is given.
+func (f *File) unscheduled(c Config, plain string) string {
+	switch {
+	case !f.Scheduler.On():
+		return ""
+	case f.duty(c) == elephant.Nothing:
+		return c.Topology.Node(c.Self).Name + " has no hosts and no choice of ports up, so no scheduler tells it of paths"
+	}
+	return plain
+}
+
 // portFor returns the place among a switch's ports of the one by which a pinned flow leaves it. Flows
 // of IPv6 have the paths of the addresses of IPv4 that theirs belong to.
 // An error says why the path is not one of the flow's through this switch.

@@ -14,6 +14,9 @@ import (
 // schedule begins to report elephants, and to pin them, if that is wanted.
 func (d *daemon) schedule(c Config) error {
 	if d.balance == nil || d.file.duty(c) == elephant.Nothing {
+		if why := d.file.unscheduled(c, d.plain); why != "" {
+			d.log.Infof(event.Configured, "scheduler.servers has no effect here: %s", why)
+		}
 		return nil
 	}
 	whole, self := c.Topology.Whole(), c.Self

@@ -2,6 +2,7 @@ package switchd
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"weft/internal/elephant"
@@ -38,6 +39,31 @@ func TestPortFor_leadsAlongThePath(t *testing.T) {
 					t.Errorf("path %d by %v: port %d of %s leads to %v", path, hops, port, n.Name, top.Ports(n.ID)[port].Peer)
 				}
 			}
+		}
+	}
+}
+
+// A switch that has nothing to do for schedulers says why; one that has says nothing.
+func TestFile_unscheduled(t *testing.T) {
+	top, err := topology.Parse("fat-tree:k=4")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const keys = "balance: ecmp\nkeys: [{id: 1, key: c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3M=}]\n"
+	for _, test := range []struct{ config, node, want string }{
+		{keys, "c1.1", ""},
+		{keys + "scheduler: {servers: [\"10.0.9.1:9341\"]}\n", "c1.1", "no choice of ports up"},
+		{keys + "scheduler: {servers: [\"10.0.9.1:9341\"]}\n", "a0.2", "the kernel is too old"},
+		{keys + "scheduler: {servers: [\"10.0.9.1:9341\"]}\n", "e0.0", "the kernel is too old"},
+	} {
+		f, err := parse([]byte("topology: \"fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000\"\nnode: "+test.node+"\n"+test.config), "s.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, _ := top.Lookup(test.node)
+		got := f.unscheduled(Config{Topology: top, Self: n.ID}, "the kernel is too old")
+		if (got == "") != (test.want == "") || !strings.Contains(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.node, got, test.want)
 		}
 	}
 }
