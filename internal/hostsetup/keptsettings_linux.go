@@ -1,9 +1,12 @@
 package hostsetup
 
 import (
+	"slices"
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // keptSettings keeps the files of settings open that are read often: opening one costs more than
@@ -45,6 +48,15 @@ func (k *keptSettings) again(key string) (string, bool) {
 		return "", false
 	}
 	return strings.TrimSpace(string(b[:n])), true
+}
+
+// keep closes the files of all settings but these.
+func (k *keptSettings) keep(wanted []kernel.Sysctl) {
+	for key := range *k {
+		if !slices.ContainsFunc(wanted, func(s kernel.Sysctl) bool { return s.Key == key }) {
+			k.forget(key)
+		}
+	}
 }
 
 func (k *keptSettings) forget(key string) {

@@ -2,10 +2,13 @@ package hostsetup
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
+	"strings"
 	"testing"
 
+	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
 )
 
@@ -46,25 +49,61 @@ func TestKeptSettings_readAsOpenedAnew(t *testing.T) {
 		}
 		return nil
 	})
-	before := openFiles(t)
 	in(t, ns, func() error {
 		for range 3 {
-			if _, err := kept.read("net.ipv4.tcp_min_rtt_wlen"); err != nil {
-				return err
+			for _, key := range []string{"net.ipv4.tcp_min_rtt_wlen", "net.ipv4.tcp_tso_rtt_log"} {
+				if _, err := kept.read(key); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
-	if kept.close(); len(kept) != 0 || openFiles(t) != before {
-		t.Errorf("%d files of %d are left open", openFiles(t), before)
+	first, other := kept["net.ipv4.tcp_min_rtt_wlen"], kept["net.ipv4.tcp_tso_rtt_log"]
+	if len(kept) != 2 || !isOpen(first) || !isOpen(other) {
+		t.Errorf("%v are open", kept)
+	}
+	if kept.keep([]kernel.Sysctl{{Key: "net.ipv4.tcp_tso_rtt_log"}}); len(kept) != 1 || isOpen(first) || !isOpen(other) {
+		t.Errorf("one is kept: %v, and the other is open: %t", kept, isOpen(first))
+	}
+	if kept.close(); len(kept) != 0 || isOpen(other) {
+		t.Errorf("closed: %v", kept)
 	}
 }
 
-func openFiles(t *testing.T) int {
-	t.Helper()
-	list, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
-	return len(list)
+// isOpen reports whether a descriptor is of a setting's file.
+func isOpen(fd int) bool {
+	path, err := os.Readlink(fmt.Sprintf("/proc/self/fd/%d", fd))
+	return err == nil && strings.HasPrefix(path, "/proc/sys/")
+}
+
+// What nobody has changed is not written at the end: /proc/sys may be read-only, and set from
+// outside.
+func TestSavedValue_restoreWritesWhatDiffers(t *testing.T) {
+	kerneltest.NeedRoot(t)
+	ns := kerneltest.Namespace(t, "restored")
+	const key = "net.ipv4.tcp_min_rtt_wlen"
+	in(t, ns, func() error {
+		now, err := readSetting(key)
+		if err != nil {
+			return err
+		}
+		for _, c := range []struct{ former, set, want string }{
+			{now, now, now}, // nobody has changed it
+			{"17", now, "17"},
+			{now, "16", "17"}, // somebody else has
+		} {
+			written := 0
+			put := func(key, value string) error { written++; return putSetting(key, value) }
+			before, err := readSetting(key)
+			if err != nil {
+				return err
+			}
+			err = savedValue{key, c.former, c.set}.restore(put)
+			if got, err2 := readSetting(key); err != nil || err2 != nil || got != c.want || (written > 0) != (before != c.want) {
+				t.Errorf("%+v: %s, written %d times, %v, %v", c, got, written, err, err2)
+			}
+		}
+		return nil
+	})
 }

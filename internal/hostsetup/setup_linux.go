@@ -126,6 +126,7 @@ func (s *Setup) apply(p Plan) (mended []string, err error) {
 }
 
 func (s *Setup) syncSettings() (changed []string, err error) {
+	s.kept.keep(s.plan.Sysctls)
 	for _, c := range s.plan.Sysctls {
 		was, err2 := s.kept.read(c.Key)
 		if err2 == nil && was != c.Value {
@@ -232,7 +233,7 @@ func (s *Setup) undo() error {
 	_, routes := syncHostRoutes(s.h, nil)
 	err := errors.Join(rules, routes)
 	for _, v := range s.state.Sysctls {
-		err = errors.Join(err, v.restore())
+		err = errors.Join(err, v.restore(putSetting))
 	}
 	if a := s.state.LinkLocal; a != nil {
 		err = errors.Join(err, a.remove(s.h))
@@ -255,15 +256,16 @@ func (s *Setup) close(forGood bool) {
 	s.lock = nil
 }
 
-func (v savedValue) restore() error {
+// restore puts a setting back with put, unless that changes nothing or somebody else has changed it.
+func (v savedValue) restore(put func(key, value string) error) error {
 	now, err := readSetting(v.Key)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && now != v.Set {
-		return nil // the device is gone, or somebody else wants it otherwise
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (now != v.Set || now == v.Former) {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return putSetting(v.Key, v.Former)
+	return put(v.Key, v.Former)
 }
 
 func settingPath(key string) string {
