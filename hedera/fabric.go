@@ -194,18 +194,7 @@ func (c *Clos) Host(a netip.Addr) (topology.NodeID, bool) {
 // Known is Fabric's.
 func (c *Clos) Known(node netip.Addr) bool {
 	id, ok := c.t.ByAddr(node)
-	return ok && (c.t.Node(id).Layer <= topology.LayerEdge || c.chooses(id))
-}
-
-// chooses reports whether a switch has several ports up.
-func (c *Clos) chooses(id topology.NodeID) bool {
-	up := 0
-	for _, p := range c.t.Ports(id) {
-		if p.Up {
-			up++
-		}
-	}
-	return up > 1
+	return ok && (c.t.Node(id).Layer <= topology.LayerEdge || c.t.ChoosesUp(id))
 }
 
 // Relays is Fabric's. What a host has reported it sends in an outer header, and needs none.
@@ -223,7 +212,7 @@ func (c *Clos) Relays(a Assignment) (list []netip.Addr) {
 	up, _ := s.Halves(a.Path)
 	hops := s.Path(a.Path).Hops // host, edge switch, and so on up
 	for i := 2; i <= len(up); i++ {
-		if c.chooses(hops[i]) {
+		if c.t.ChoosesUp(hops[i]) {
 			list = append(list, c.t.Node(hops[i]).Addr)
 		}
 	}

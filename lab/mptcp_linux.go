@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 
 	"github.com/vishvananda/netlink/nl"
@@ -32,21 +34,13 @@ const (
 	mptcpFlagSignal = 1
 )
 
-const (
-	// MPTCPSubflows is how many subflows a connection has in papers (DRB §5, CONGA §5).
-	MPTCPSubflows = 8
-	// MaxMPTCPSubflows is the limit of Linux's own path manager: the first, and MPTCP_PM_ADDR_MAX
-	// further ones. More are refused as an invalid argument.
-	MaxMPTCPSubflows = 9
-	// MaxManagedSubflows is that of weft's path manager (DRB F8).
-	MaxManagedSubflows = 32
-	mptcpFirstPort     = 6001 // the kernel listens on these itself
-)
+const mptcpFirstPort = 6001 // the kernel listens on these itself
 
 // EnableMPTCP gives MPTCP connections between hosts of IPv4 so many subflows over one pair of
 // addresses, 1 to MaxManagedSubflows. Up to MaxMPTCPSubflows the kernel's path manager opens them:
 // each host announces its own address with further ports. More are opened by weft in each host's
-// namespace, from further ports, until Close or the next call. So the subflows differ in their
+// namespace, from further ports, until Close or the next call, which make the kernel's path manager
+// that of new connections again. So the subflows differ in their
 // five-tuples, and ECMP spreads them. A later call changes the number for new connections. The
 // error is fs.ErrNotExist if the kernel has no MPTCP.
 func (l *Lab) EnableMPTCP(subflows int) error {
@@ -55,43 +49,57 @@ func (l *Lab) EnableMPTCP(subflows int) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.closeSubflowers()
+	if err := l.closeSubflowers(); err != nil {
+		return kernel.Explain(err)
+	}
 	for n := range l.Config.nodes() {
 		if n.Layer != topology.LayerHost || !n.Addr.Is4() {
 			continue
 		}
 		err := l.Do(n.ID, func() error {
 			if subflows > MaxMPTCPSubflows {
-				l.managed = true
 				s, err := startSubflower(subflows - 1)
 				if err == nil {
-					l.subflowers = append(l.subflowers, s)
+					l.subflowers[n.ID] = s
 				}
 				return err
 			}
-			if l.managed {
-				if err := setMPTCPManager(false); err != nil {
-					return err
-				}
+			// A program that was killed leaves hosts without a manager.
+			if err := setMPTCPManager(false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
 			}
 			return enableMPTCP(n.Addr, subflows-1, l.announced)
 		})
 		if err != nil {
-			l.closeSubflowers()
-			return kernel.Explain(fmt.Errorf("MPTCP of %s: %w", n.Name, err))
+			return kernel.Explain(errors.Join(fmt.Errorf("MPTCP of %s: %w", n.Name, err), l.closeSubflowers()))
 		}
 	}
-	if subflows <= MaxMPTCPSubflows {
-		l.announced, l.managed = true, false
-	}
+	l.announced = l.announced || subflows <= MaxMPTCPSubflows
 	return nil
 }
 
-func (l *Lab) closeSubflowers() {
-	for _, s := range l.subflowers {
+// closeSubflowers ends weft's path managers, with l.mu held.
+func (l *Lab) closeSubflowers() (err error) {
+	for id, s := range l.subflowers {
 		s.close()
+		e := l.Do(id, func() error { return setMPTCPManager(false) })
+		if e != nil && !errors.Is(e, fs.ErrNotExist) { // the host is gone
+			err = errors.Join(err, fmt.Errorf("MPTCP of %s: %w", l.Config.plant().Node(id).Name, e))
+		}
 	}
-	l.subflowers = nil
+	clear(l.subflowers)
+	return err
+}
+
+// Subflows is what weft's path managers have done since EnableMPTCP; nothing where the kernel's
+// are used.
+func (l *Lab) Subflows() (sum SubflowCounts) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.subflowers {
+		sum = sum.Add(s.read())
+	}
+	return sum
 }
 
 // enableMPTCP does it in the current network namespace, with extra subflows besides the first.

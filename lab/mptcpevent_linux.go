@@ -6,6 +6,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"weft/internal/kernel"
 )
 
 // The path manager's events, linux/mptcp_pm.h.
@@ -37,7 +39,7 @@ func parseMPTCPEvent(b []byte) (c mptcpConnection, ok bool) {
 	if len(b) < header || b[0] != mptcpEventEstablished {
 		return c, false
 	}
-	attrs, err := nl.ParseRouteAttr(b[header:])
+	attrs, err := kernel.ParseAttrs(b[header:])
 	if err != nil {
 		return c, false
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/vishvananda/netlink/nl"
@@ -26,16 +28,20 @@ const (
 // own manager stops at 8 addresses. Ends that accept need one, too: without a listener to events the
 // kernel refuses further subflows.
 type subflower struct {
-	events *nl.NetlinkSocket
-	calls  *kernel.GenlSocket
-	family uint16
-	extra  int // subflows beside the first
-	ended  chan struct{}
+	events  *nl.NetlinkSocket
+	calls   *kernel.GenlSocket
+	family  uint16
+	extra   int           // subflows beside the first
+	closing chan struct{} // closed by close
+	ended   chan struct{}
+
+	mu     sync.Mutex
+	counts SubflowCounts
 }
 
 // startSubflower makes a subflower the path manager of the calling thread's namespace.
 func startSubflower(extra int) (s *subflower, err error) {
-	s = &subflower{extra: extra, ended: make(chan struct{})}
+	s = &subflower{extra: extra, closing: make(chan struct{}), ended: make(chan struct{})}
 	if s.family, err = kernel.GenlFamily(mptcpFamily); err != nil {
 		return nil, err
 	}
@@ -66,40 +72,86 @@ func setMPTCPManager(user bool) error {
 	if user {
 		value = "1"
 	}
-	if err := os.WriteFile(mptcpManager, []byte(value), 0o644); err != nil {
+	now, err := os.ReadFile(mptcpManager)
+	if err == nil && strings.TrimSpace(string(now)) == value {
+		return nil // it may be read-only
+	}
+	if err == nil {
+		err = os.WriteFile(mptcpManager, []byte(value), 0o644)
+	}
+	switch {
+	case err != nil && !user:
+		return fmt.Errorf("the kernel's path manager of MPTCP cannot be chosen: %w", err)
+	case err != nil:
 		return fmt.Errorf("MPTCP with more than %d subflows needs Linux 5.19 or later, whose path managers may be programs: %w", MaxMPTCPSubflows, err)
 	}
 	return nil
 }
 
-// serve opens subflows until close. Events that did not fit the buffer are lost: these connections
-// have one subflow.
+// serve opens subflows until close. Events that did not fit the buffer are lost.
 func (s *subflower) serve() {
 	defer close(s.ended)
 	for {
-		messages, _, err := s.events.Receive()
-		if errors.Is(err, syscall.ENOBUFS) {
-			continue
+		messages, from, err := s.events.Receive()
+		select {
+		case <-s.closing:
+			return
+		default:
 		}
 		if err != nil {
-			return // closed
-		}
-		for _, m := range messages {
-			c, ok := parseMPTCPEvent(m.Data)
-			if !ok {
+			s.count(SubflowCounts{Lost: 1})
+			if errors.Is(err, syscall.ENOBUFS) {
 				continue
 			}
-			for range s.extra {
-				if _, err := s.calls.Call(s.family, kernel.GenlHeader{Command: mptcpCmdSubflow, Version: mptcpVersion}, c.subflowAttrs()...); err != nil {
-					break // the connection has ended, or fell back to TCP
-				}
+			return // nothing is heard any more
+		}
+		if from.Pid != nl.PidKernel { // another program's
+			continue
+		}
+		for _, m := range messages {
+			if c, ok := parseMPTCPEvent(m.Data); ok {
+				s.count(s.open(c))
 			}
 		}
 	}
 }
 
-// close ends the manager. Connections keep their subflows.
+// open opens the further subflows of a connection.
+func (s *subflower) open(c mptcpConnection) SubflowCounts {
+	done := SubflowCounts{Connections: 1}
+	for range s.extra {
+		_, err := s.calls.Call(s.family, kernel.GenlHeader{Command: mptcpCmdSubflow, Version: mptcpVersion}, c.subflowAttrs()...)
+		switch {
+		case err == nil:
+			done.Opened++
+			continue
+		case errors.Is(err, syscall.EINVAL), errors.Is(err, syscall.ENOTCONN):
+			done.Ended = 1
+		default:
+			done.Refused = 1
+		}
+		break
+	}
+	return done
+}
+
+func (s *subflower) count(c SubflowCounts) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.counts = s.counts.Add(c)
+}
+
+// read returns what has been counted.
+func (s *subflower) read() SubflowCounts {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.counts
+}
+
+// close ends the manager. Connections keep their subflows. Until setMPTCPManager new connections
+// of the namespace have no manager.
 func (s *subflower) close() {
+	close(s.closing)
 	s.events.Close()
 	<-s.ended
 	s.calls.Close()

@@ -28,7 +28,9 @@ type Result struct {
 	Ratio       *float64 `json:"ratio"`
 	P99Ratio    *float64 `json:"p99_ratio"`
 	Retransmits int64    `json:"retransmits"`
-	IdlePercent float64  `json:"idle_percent"` // of the machine's processors, failed rounds too; -1 if not known
+	// IdlePercent is of the machine's processors in rounds that have figures; where none has, in
+	// those that failed; -1 if not known.
+	IdlePercent float64 `json:"idle_percent"`
 	// Void says that the figures show the machine and not the fabric: it was busy in this row or
 	// in kernel-ecmp's.
 	Void    bool   `json:"void"`
@@ -45,12 +47,9 @@ type run struct {
 	failed      error   // why there is nothing but idle; nil: there is
 }
 
-// leastForP99 is of how many requests a 99th percentile is not their maximum.
-const leastForP99 = 100
-
 // p99Of is a program's 99th percentile, 0 if it is none.
 func p99Of(ms float64, requests int) float64 {
-	if requests < leastForP99 {
+	if !stats.Enough(requests, 99) {
 		return 0
 	}
 	return ms
@@ -66,19 +65,18 @@ func (r *run) highest() float64 { return stats.Percentile(r.p99, 100) }
 // are empty where that row does not run. busy is the least idle percentage that is none of a busy
 // machine.
 func (r *Result) summarise(runs, base []*run, busy float64) {
-	var pair, p99, ratio, p99Ratio, retransmits, idle, baseIdle []float64
+	var pair, p99, ratio, p99Ratio, retransmits, idle, failedIdle, baseIdle []float64
 	var problems []string
 	r.All = []float64{}
 	for i, x := range runs {
-		if x.idle >= 0 {
-			idle = append(idle, x.idle)
-		}
 		if x.failed != nil {
+			failedIdle = known(failedIdle, x.idle)
 			if r.Failed++; r.Failed <= maxProblems {
 				problems = append(problems, fmt.Sprintf("round %d: %v", i+1, x.failed))
 			}
 			continue
 		}
+		idle = known(idle, x.idle)
 		r.All, pair = append(r.All, x.seconds()), append(pair, stats.Median(x.clients))
 		retransmits = append(retransmits, float64(x.retransmits))
 		if len(x.p99) > 0 {
@@ -87,7 +85,7 @@ func (r *Result) summarise(runs, base []*run, busy float64) {
 		if i >= len(base) || base[i].failed != nil {
 			continue
 		}
-		ratio, baseIdle = append(ratio, x.seconds()/base[i].seconds()), append(baseIdle, base[i].idle)
+		ratio, baseIdle = append(ratio, x.seconds()/base[i].seconds()), known(baseIdle, base[i].idle)
 		if len(x.p99) > 0 && len(base[i].p99) > 0 {
 			p99Ratio = append(p99Ratio, x.highest()/base[i].highest())
 		}
@@ -100,23 +98,24 @@ func (r *Result) summarise(runs, base []*run, busy float64) {
 	}
 	r.Rounds, r.IdlePercent = len(r.All), -1
 	r.Seconds, r.PairSeconds, r.Retransmits = stats.Median(r.All), stats.Median(pair), int64(stats.Median(retransmits))
+	if r.Rounds == 0 {
+		idle = failedIdle
+	}
 	if len(idle) > 0 {
 		r.IdlePercent = stats.Median(idle)
 	}
-	r.P99Ms, r.Ratio, r.P99Ratio = median(p99), median(ratio), median(p99Ratio)
+	r.P99Ms, r.Ratio, r.P99Ratio = stats.MedianOrNil(p99), stats.MedianOrNil(ratio), stats.MedianOrNil(p99Ratio)
 	r.Void = isBusy(idle, busy) || isBusy(baseIdle, busy)
 }
 
-func isBusy(idle []float64, busy float64) bool {
-	m := stats.Median(idle)
-	return len(idle) > 0 && m >= 0 && m < busy
+// known appends an idle percentage that is known.
+func known(list []float64, idle float64) []float64 {
+	if idle < 0 {
+		return list
+	}
+	return append(list, idle)
 }
 
-// median returns nil of nothing.
-func median(x []float64) *float64 {
-	if len(x) == 0 {
-		return nil
-	}
-	m := stats.Median(x)
-	return &m
+func isBusy(idle []float64, busy float64) bool {
+	return len(idle) > 0 && stats.Median(idle) < busy
 }

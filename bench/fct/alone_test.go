@@ -2,6 +2,7 @@ package fct
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
 )
@@ -19,29 +20,52 @@ func ideal(bytes int64, mbit float64, base time.Duration) time.Duration {
 }
 
 // Between measured sizes it is a straight line, beyond them the link's rate; a slower link
-// stretches what is beyond one byte's time; and a size that a larger one undercuts is not believed.
+// stretches what is beyond one byte's time; that is the distance's; and a size that a larger one
+// undercuts is not believed, nor a distance that a longer one undercuts.
 func TestAlone_byHand(t *testing.T) {
 	const ms = time.Millisecond
-	a := newAlone(8*1448/1514., []point{{1, 2 * ms}, {1001, 9 * ms}, {2001, 4 * ms}, {4001, 8 * ms}})
+	a := newAlone("base", 8*1448/1514., []point{{1, 2 * ms}, {1001, 9 * ms}, {2001, 4 * ms}, {4001, 8 * ms}}, map[int]time.Duration{2: ms, 4: 9 * ms})
 	for _, c := range []struct {
 		bytes int64
+		links int
 		part  float64 // of the rate
 		want  time.Duration
 	}{
-		{1, 1, 2 * ms},
-		{501, 1, 3 * ms}, // to 1001 bytes, which take 4 ms at most
-		{1001, 1, 4 * ms},
-		{1501, 1, 4 * ms},
-		{3001, 1, 6 * ms},
-		{4001, 1, 8 * ms},
+		{1, 6, 1, 2 * ms},
+		{501, 6, 1, 3 * ms}, // to 1001 bytes, which take 4 ms at most
+		{1001, 6, 1, 4 * ms},
+		{1501, 6, 1, 4 * ms},
+		{3001, 6, 1, 6 * ms},
+		{4001, 6, 1, 8 * ms},
 		// 8·1448/1514 Mbit/s carry a byte of payload with its headers in (1514/1448)² µs.
-		{6001, 1, 8*ms + 2_186_476*time.Nanosecond},
-		{3001, 0.5, 10 * ms},
-		{1, 0.5, 2 * ms},
+		{6001, 6, 1, 8*ms + 2_186_476*time.Nanosecond},
+		{3001, 6, 0.5, 10 * ms},
+		{1, 6, 0.5, 2 * ms},
+		{1, 2, 1, ms},
+		{1, 4, 1, 2 * ms}, // as far apart
+		{3001, 2, 1, 5 * ms},
+		{3001, 2, 0.5, 9 * ms},
+		{1, 8, 1, 2 * ms},
 	} {
-		if got := a.took(c.bytes, a.mbit*c.part); (got - c.want).Abs() > time.Microsecond {
-			t.Errorf("%d bytes at %g of the rate: %v, want %v", c.bytes, c.part, got, c.want)
+		if got := a.took(c.bytes, c.links, a.mbit*c.part); (got - c.want).Abs() > time.Microsecond {
+			t.Errorf("%d bytes over %d links at %g of the rate: %v, want %v", c.bytes, c.links, c.part, got, c.want)
 		}
+	}
+	if a := newAlone("base", 1, []point{{1, 3 * ms}}, map[int]time.Duration{2: 2 * ms, 4: ms}); a.byteTook(2) != ms || a.byteTook(4) != ms {
+		t.Errorf("%+v", a.near)
+	}
+}
+
+func TestBaseName_whatRan(t *testing.T) {
+	if got := baseName(plainHosts()); got != labBase {
+		t.Errorf("%q", got)
+	}
+	rows, err := Select([]string{"presto"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := baseName(rows[0].Hosts); !strings.HasPrefix(got, "weft, each") || !strings.Contains(got, "idle lab") {
+		t.Errorf("%q", got)
 	}
 }
 

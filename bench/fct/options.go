@@ -55,12 +55,14 @@ type Idle struct {
 	lab   *alone        // what flows take in a lab; nil: none was measured
 }
 
-// Fabric is what distinguishes the fabrics of rows.
+// Fabric is what distinguishes the fabrics that Open makes.
 type Fabric struct {
 	Balance string // the rule by which switches choose the next hop; "": the kernel's routes
 	// MarkBytes is the queue from which switches mark packets, at a port of Options.RateMbit;
 	// 0: they do not.
 	MarkBytes int
+	// Whole has nothing of Options.Failure. It is for what slowdowns divide by, and no row's.
+	Whole bool
 }
 
 // Use takes the fabric and the flows of a File.

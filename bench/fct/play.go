@@ -73,12 +73,12 @@ func play(ctx context.Context, s *testbed.Session, flows plan, until time.Durati
 		} else {
 			after := flows.follows(i)
 			<-ended[after]
-			if !all[after].finished {
+			if !all[after].finished && flows.apart == 0 {
 				beginnings.one()
 				return
 			}
-			if now := time.Now(); now.After(due) {
-				due = now
+			if free := time.Now().Add(flows.apart); free.After(due) {
+				due = free
 			}
 			waitUntil(ctx, due)
 		}

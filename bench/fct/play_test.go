@@ -113,6 +113,28 @@ func TestPlay_flowsOfOneTimeBeginTogether(t *testing.T) {
 	}
 }
 
+// Flows that are to be apart begin so long after the end of the one before, whether it finished or
+// not.
+func TestPlay_flowsApart(t *testing.T) {
+	s := session(t, 100)
+	s.Hosts[0].Endpoint = liar{s.Hosts[0].Endpoint, nil} // its flow breaks
+	p := plan{apart: 30 * time.Millisecond}
+	for _, f := range []workload.Flow{{Src: 0, Dst: 2, Bytes: 1}, {Src: 1, Dst: 3, Bytes: 50_000}, {Src: 1, Dst: 3, Bytes: 1}} {
+		p.add(f, len(p.flows)-1)
+	}
+	all, broken, err := play(t.Context(), s, p, time.Minute, nil)
+	if err != nil || broken == nil || all[0].finished {
+		t.Fatal(all, broken, err)
+	}
+	end := all[0].began // at the earliest
+	for i, o := range all[1:] {
+		if !o.finished || o.began < end+p.apart {
+			t.Errorf("flow %d: %+v; the one before ended at %v", i+1, o, end)
+		}
+		end = o.began + o.took
+	}
+}
+
 // liar is a host whose connections go to a receiver that answers wrongly, or not at all.
 type liar struct {
 	testbed.Endpoint

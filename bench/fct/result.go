@@ -1,6 +1,7 @@
 package fct
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -39,16 +40,17 @@ const (
 	InSimulator = "simulator"
 )
 
-// What slowdowns divide by (Result.SlowdownBase).
+// What slowdowns divide by (Result.SlowdownBase). In a lab without the kernel's TCP it is
+// something else (baseName).
 const (
 	labBase = "kernel TCP alone in the idle lab"
 	simBase = "kernel TCP alone in the idle simulator"
 )
 
-// Result is what the flows of a size class took in a row under a load. Flows, Begun and
-// Unfinished are of all seeds together, IdlePercent of the seed that had the least. The other
-// figures are medians over the seeds that have flows of the class; 0 if none has. A percentile is
-// nil if no seed has so many samples that one is above it.
+// Result is what the flows of a size class took in a row under a load, in the rounds that were
+// measured. Flows, Begun and Unfinished are of all of these together, IdlePercent of the one that
+// had the least. The other figures are medians over those that have flows of the class; 0 if none
+// has. A percentile is nil unless each of these has so many samples that one is above it.
 type Result struct {
 	Policy     string   `json:"policy"`
 	Where      Where    `json:"where"`
@@ -67,12 +69,13 @@ type Result struct {
 	P99Ms      *float64 `json:"p99_ms"`  // of 100
 	P999Ms     *float64 `json:"p999_ms"` // of 1000
 	MaxMs      float64  `json:"max_ms"`
-	// Slowdowns are completion times by that of a flow of the same size alone in the idle fabric of
-	// SlowdownBase, the same for all rows.
+	// Slowdowns are completion times by that of a flow of the same size between hosts as far apart,
+	// alone in the fabric without a failure. SlowdownBase says of what kind and where it was
+	// measured, for all rows; "": it was not.
 	SlowdownP50  float64  `json:"slowdown_p50"`
 	SlowdownP99  *float64 `json:"slowdown_p99"` // of 100
 	SlowdownBase string   `json:"slowdown_base"`
-	BaseByteMs   float64  `json:"base_byte_ms"` // what a flow of one byte takes there
+	BaseByteMs   float64  `json:"base_byte_ms"` // what a flow of one byte takes there between hosts far apart
 	// MeanLowMs and MeanHighMs are the least and the most of the seeds' means. The median of
 	// all possible seeds' means lies between them with ConfidencePercent: 100·(1-2^(1-n)) with
 	// n seeds that have flows of the class, whatever the distribution is (the sign test's interval).
@@ -88,9 +91,12 @@ type Result struct {
 	SYNRetransmits float64 `json:"syn_retransmits"`
 	Timeouts       float64 `json:"timeouts"`
 	// Void says that this does not measure the fabric: in a round the processors were idle so
-	// little that it measures them, or a planned flow did not begin.
-	Void bool `json:"void"`
-	// Error says why the row has no figures; "": it has.
+	// little that it measures them, a planned flow did not begin, or connections of MPTCP had fewer
+	// subflows than the row says.
+	Void   bool `json:"void"`
+	Rounds int  `json:"rounds"` // that were measured; 0: there are no figures
+	Failed int  `json:"failed"` // rounds that failed
+	// Error says why rounds have no figures, of the first one that failed; "": all have.
 	Error    string  `json:"error"`
 	Traffic  string  `json:"traffic"`
 	RateMbit float64 `json:"rate_mbit"`
@@ -118,7 +124,9 @@ type run struct {
 	idle    float64       // percent
 	late    time.Duration // by which a flow began too late, at most
 	tcp     tcpCounters
-	broken  error // why a flow failed before the deadline; nil: none did
+	broken  error  // why a flow failed before the deadline; nil: none did
+	lacking string // what connections of MPTCP lack; "": nothing
+	failed  error  // why there is nothing of all this; nil: there is
 }
 
 // of returns the flows of a size class.
@@ -143,9 +151,18 @@ func slowdowns(samples []sample) (ms, slow []float64) {
 // summarise fills in the figures of r from a run of each seed. Flows that have not begun are
 // unfinished, and have no time.
 func (r *Result) summarise(runs []run) {
-	var mean, p50, p95, p99, p999, most, slow50, slow99 []float64
+	var mean, p50, most, slow50 []float64
+	p95, p99, p999, slow99 := tails{percent: 95}, tails{percent: 99}, tails{percent: 99.9}, tails{percent: 99}
 	r.IdlePercent = -1
-	for _, run := range runs {
+	for i, run := range runs {
+		if run.failed != nil {
+			if r.Failed++; r.Error == "" {
+				r.Error = fmt.Sprintf("round %d: %v", i+1, run.failed)
+			}
+			continue
+		}
+		r.Rounds++
+		r.Void = r.Void || run.lacking != ""
 		if run.idle >= 0 && (r.IdlePercent < 0 || run.idle < r.IdlePercent) {
 			r.IdlePercent = run.idle
 		}
@@ -170,11 +187,14 @@ func (r *Result) summarise(runs []run) {
 		}
 		mean = append(mean, sum/float64(len(ms)))
 		p50, slow50 = append(p50, stats.Percentile(ms, 50)), append(slow50, stats.Percentile(slow, 50))
-		p95, p99, p999 = append(p95, tail(ms, 95)...), append(p99, tail(ms, 99)...), append(p999, tail(ms, 99.9)...)
-		slow99, most = append(slow99, tail(slow, 99)...), append(most, slices.Max(ms))
+		p95.add(ms)
+		p99.add(ms)
+		p999.add(ms)
+		slow99.add(slow)
+		most = append(most, slices.Max(ms))
 	}
 	r.MeanMs, r.P50Ms, r.MaxMs, r.SlowdownP50 = stats.Median(mean), stats.Median(p50), stats.Median(most), stats.Median(slow50)
-	r.P95Ms, r.P99Ms, r.P999Ms, r.SlowdownP99 = median(p95), median(p99), median(p999), median(slow99)
+	r.P95Ms, r.P99Ms, r.P999Ms, r.SlowdownP99 = p95.median(), p99.median(), p999.median(), slow99.median()
 	if n := len(mean); n > 0 {
 		r.MeanLowMs, r.MeanHighMs = slices.Min(mean), slices.Max(mean)
 		r.ConfidencePercent = Confidence(n)
@@ -183,38 +203,53 @@ func (r *Result) summarise(runs []run) {
 	r.Void = r.Void || r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
 }
 
-// tail is a high percentile, nothing of so few samples that it would be their maximum.
-func tail(x []float64, percent float64) []float64 {
-	if float64(len(x))*(100-percent) < 100-1e-6 {
-		return nil
-	}
-	return []float64{stats.Percentile(x, percent)}
+// tails are a high percentile of each round.
+type tails struct {
+	percent float64
+	all     []float64
+	few     bool // a round has too few samples for it
 }
 
-// median returns nil of nothing.
-func median(x []float64) *float64 {
-	if len(x) == 0 {
+func (t *tails) add(x []float64) {
+	t.few = t.few || !stats.Enough(len(x), t.percent)
+	t.all = append(t.all, stats.Percentile(x, t.percent))
+}
+
+// median is of the same rounds as all other medians: it is nil if one of them has too few samples.
+func (t *tails) median() *float64 {
+	if t.few {
 		return nil
 	}
-	m := stats.Median(x)
-	return &m
+	return stats.MedianOrNil(t.all)
 }
 
 // Confidence is in percent how surely the median of all possible rounds lies between the least
 // and the most of n.
 func Confidence(n int) float64 { return 100 * (1 - math.Pow(2, 1-float64(n))) }
 
+// classes are the size classes of the traffic, whether or not a row has been measured.
+func (o *Options) classes() []string {
+	jobs := false
+	if o.File != nil {
+		_, p, err := o.File.plan()
+		jobs = err == nil && p.jobs > 0
+	} else if t, err := parseTraffic(o.Traffic); err == nil {
+		jobs = t.jobBytes() > 0
+	}
+	if !jobs {
+		return sizeClasses
+	}
+	return append(slices.Clone(sizeClasses), jobsClass)
+}
+
 // results are by row, load and size class. errs has of each row why it has no figures; nil: all
 // have. base and byteTook are what slowdowns divide by, and what a flow of one byte takes there.
 func (o *Options) results(measured string, runs map[cell][]run, errs []error, base string, byteTook time.Duration) (results []Result) {
 	f, _ := parseFailure(o.Failure, o.Topology) // checked
+	classes := o.classes()
 	for i, row := range o.Rows {
 		for j, load := range o.Loads {
 			all := runs[cell{i, j}]
-			classes := sizeClasses
-			if len(all) > 0 && all[0].jobs != nil {
-				classes = append(slices.Clone(classes), jobsClass)
-			}
 			for _, class := range classes {
 				r := Result{Policy: row.Name, Where: row.Where, Measured: measured, Topology: o.Topology.String(), Failure: f.name, Workload: o.WorkloadName(),
 					Load: load, SizeClass: class, SlowdownBase: base, BaseByteMs: float64(byteTook) / float64(time.Millisecond),

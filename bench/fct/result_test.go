@@ -1,7 +1,6 @@
 package fct
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"weft/bench/sim/workload"
-	"weft/bench/testbed"
 	"weft/topology"
 )
 
@@ -69,17 +67,16 @@ func TestSummarise_byHand(t *testing.T) {
 		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, begun: true, whole: true, finished: true})
 	}
 	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, whole: true, finished: false})
-	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, whole: true, finished: true}}}
+	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: slices.Repeat([]sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, whole: true, finished: true}}, 100)}
 	for class, want := range map[string]Result{
-		// Means of the two seeds: the median of two. Percentiles of the first seed alone, as the second
-		// has one sample.
-		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: new(95.), P99Ms: new(99.), MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new(49.5)},
+		// Means of the two seeds: the median of two.
+		"mice":      {Flows: 200, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: new((95. + 200) / 2), P99Ms: new((99. + 200) / 2), MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new((49.5 + 50) / 2)},
 		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P50Ms: 5000, MaxMs: 5000, MeanLowMs: 5000, MeanHighMs: 5000, SlowdownP50: 5},
 		// The elephant's time is the longest, but its slowdown is not.
-		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: new(96.), P99Ms: new(100.), MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new(49.5)},
+		"all": {Flows: 201, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: new((96. + 200) / 2), P99Ms: new((100. + 200) / 2), MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new((49.5 + 50) / 2)},
 	} {
 		want.SizeClass, want.Scale, want.IdlePercent, want.Begun = class, 1, 40, want.Flows
-		want.SYNRetransmits, want.Timeouts = 4, 20
+		want.SYNRetransmits, want.Timeouts, want.Rounds = 4, 20, 2
 		got := Result{SizeClass: class, Scale: 1}
 		got.summarise([]run{one, two})
 		if math.Abs(got.MeanMs-want.MeanMs) > 1e-9 {
@@ -91,7 +88,7 @@ func TestSummarise_byHand(t *testing.T) {
 		}
 	}
 	none := Result{SizeClass: "elephants", Scale: 1}
-	if none.summarise([]run{two}); !reflect.DeepEqual(none, Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30}) {
+	if none.summarise([]run{two}); !reflect.DeepEqual(none, Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30, Rounds: 1}) {
 		t.Errorf("no elephants: %+v", none)
 	}
 }
@@ -121,10 +118,15 @@ func TestSummarise_percentilesNeedSamples(t *testing.T) {
 			t.Errorf("%d samples: %s, want %s", n, got, want)
 		}
 	}
-	// A round that has too few does not count.
+	// All medians are of the same rounds: one that has too few samples takes the percentile away, and
+	// one without flows counts for none.
 	r := Result{SizeClass: "all", Scale: 1}
-	if r.summarise([]run{of(99), of(100), of(3)}); r.P99Ms == nil || *r.P99Ms != 99 {
-		t.Errorf("%v", r.P99Ms)
+	if r.summarise([]run{of(1000), of(100), of(99)}); r.P95Ms == nil || *r.P95Ms != 95 || r.P99Ms != nil || r.SlowdownP99 != nil {
+		t.Errorf("%+v", r)
+	}
+	r = Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{of(100), of(0), of(100), of(200)}); r.P99Ms == nil || *r.P99Ms != 99 || r.P999Ms != nil {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -143,6 +145,43 @@ func TestSummarise_void(t *testing.T) {
 		r := Result{SizeClass: "all", Scale: 1}
 		if r.summarise(runs); r.Void != c.void || r.IdlePercent != c.want {
 			t.Errorf("idle %v: %g, void %v", c.idle, r.IdlePercent, r.Void)
+		}
+	}
+}
+
+// A round that failed has no figures, and is counted and told.
+func TestSummarise_failedRounds(t *testing.T) {
+	measured := run{idle: 50, samples: []sample{{bytes: 1, took: time.Second, ideal: time.Second, begun: true, whole: true, finished: true}}}
+	fail := func(why string) run { return run{idle: -1, failed: errors.New(why)} }
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{measured, fail("first"), measured, fail("second")}); r.Rounds != 2 || r.Failed != 2 || r.Error != "round 2: first" || r.MeanMs != 1000 || r.Void || r.IdlePercent != 50 || r.ConfidencePercent != 50 {
+		t.Errorf("%+v", r)
+	}
+	r = Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{fail("first"), fail("second")}); r.Rounds != 0 || r.Failed != 2 || r.Void || r.Flows != 0 || r.IdlePercent != -1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A run in which connections of MPTCP lacked subflows does not measure what the row says.
+func TestSummarise_lackingSubflows(t *testing.T) {
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{{idle: 50}, {idle: 50, lacking: "one subflow each"}}); !r.Void {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Rows have the same classes, whether or not they were measured.
+func TestResults_classesAreTheTraffics(t *testing.T) {
+	for traffic, want := range map[string][]string{"random": sizeClasses, "incast(2)": append(slices.Clone(sizeClasses), jobsClass)} {
+		o := simOptions(t, "kernel-ecmp")
+		o.Traffic = traffic
+		var got []string
+		for _, r := range o.results(InLab, nil, []error{errors.New("broken")}, "", 0) {
+			got = append(got, r.SizeClass)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q", traffic, got)
 		}
 	}
 }
@@ -208,115 +247,5 @@ func TestDoubts_whatTheMachineSpoils(t *testing.T) {
 	b.doubts()
 	if len(notes) != 2 || !strings.Contains(notes[0], "in 1 of 4 runs") || !strings.Contains(notes[1], "1s at most") {
 		t.Errorf("%q", notes)
-	}
-}
-
-func TestRows_whoBalances(t *testing.T) {
-	want := map[string]Where{"kernel-ecmp": Kernel, "kernel-mptcp": Kernel, "kernel-drb": Host, "host-auto": Host, "gateway-presto": Host, "drb": Host, "ecmp": Host}
-	for _, r := range Rows() {
-		if w, ok := want[r.Name]; ok && w != r.Where {
-			t.Errorf("%s: %s", r.Name, r.Where)
-		}
-		if (r.Where == Switch) != (r.Balance != "") {
-			t.Errorf("%+v", r)
-		}
-		delete(want, r.Name)
-	}
-	if len(want) > 0 {
-		t.Errorf("no rows %v", want)
-	}
-	if r := switchRow("drill"); r.Name != "switch-drill" || r.Where != Switch || r.Balance != "drill" || r.Hosts.Name != "kernel-ecmp" {
-		t.Errorf("%+v", r)
-	}
-	mptcp, err := Select([]string{"kernel-mptcp:subflows=1", "kernel-mptcp:subflows=32", "kernel-bbr", "kernel-dctcp"})
-	if err != nil || mptcp[0].Hosts.Subflows != 1 || mptcp[1].Hosts.Subflows != 32 || !mptcp[1].Hosts.MPTCP || mptcp[1].Where != Kernel ||
-		mptcp[2].Hosts.Congestion != "bbr" || mptcp[2].MarkBytes != 0 || mptcp[3].MarkBytes == 0 {
-		t.Errorf("%+v, %v", mptcp, err)
-	}
-	for _, bad := range []string{"kernel-mptcp:subflows=0", "kernel-mptcp:subflows=33", "kernel-mptcp:4", "kernel-mptcp:subflows=x"} {
-		if _, err := Select([]string{bad}); err == nil || !strings.Contains(err.Error(), "1 to 32") {
-			t.Errorf("%s: error %v", bad, err)
-		}
-	}
-	rows, err := Select([]string{"switch-letflow:gap=60ms", "switch-letflow"})
-	if err != nil || rows[0].Balance != "letflow:gap=60ms" || rows[0].Where != Switch || rows[1].Balance != "letflow" {
-		t.Errorf("%+v, %v", rows, err)
-	}
-	if _, err := Select(DefaultRows); err != nil {
-		t.Error(err)
-	}
-	if _, err := Select([]string{"drb", "best"}); err == nil {
-		t.Error("no error of an unknown row")
-	}
-	if _, err := Select([]string{"drb", "ecmp", "drb"}); err == nil {
-		t.Error("no error of a row that is there twice")
-	}
-}
-
-// A row whose fabric cannot be built, one that cannot run and one that fails have results that say
-// so, and no figures. The others have theirs. A fabric is tried once.
-func TestRun_rowsWithErrors(t *testing.T) {
-	rows, err := Select([]string{"drb", "switch-drill", "switch-rb", "kernel-ecmp", "presto"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows = append(rows, rows[1])
-	opened, notes := 0, ""
-	top := parse(t, "leaf-spine:leaves=2,spines=2,hosts=2")
-	o := Options{Topology: top, RateMbit: 10, Rows: rows, Workload: "websearch_dctcp", Scale: 0.002, Traffic: "random",
-		Loads: []float64{0.3}, Seed: 1, Seeds: 2, Duration: 100 * time.Millisecond, Drain: time.Minute,
-		Note: func(s string) { notes += s + "\n" },
-		Open: func(_ context.Context, f Fabric) (testbed.Testbed, error) {
-			opened++
-			if f.Balance != "" {
-				return nil, errors.New("no " + f.Balance + " here")
-			}
-			return failing{testbed.InMemory(testbed.Config{Topology: top, RateMbit: 10, Seed: 1})}, nil
-		}}
-	results, err := Run(t.Context(), o)
-	if err != nil || opened != 3 || len(results) != len(rows)*len(sizeClasses) {
-		t.Fatalf("%v, %d fabrics, %d results", err, opened, len(results))
-	}
-	if strings.Count(notes, "has no figures") != 5 || !strings.Contains(notes, "presto has no figures: presto starts no more\n") {
-		t.Errorf("%q", notes)
-	}
-	for i, r := range results {
-		row := rows[i/len(sizeClasses)].Name
-		want := map[string]string{"switch-drill": "no drill here", "switch-rb": "no rb here", "kernel-ecmp": "in network namespaces only", "presto": "starts no more"}[row]
-		switch {
-		case r.Policy != row || !strings.Contains(r.Error, want) || (r.Error == "") != (want == ""):
-			t.Errorf("%s: %+v", row, r)
-		case want != "" && (r.Flows != 0 || r.P99Ms != nil || r.MeanMs != 0):
-			t.Errorf("%s has figures: %+v", row, r)
-		case want == "" && r.SizeClass == "all" && (r.Flows == 0 || r.MeanMs == 0 || r.SlowdownBase != labBase || r.BaseByteMs <= 0):
-			t.Errorf("%s has none: %+v", row, r)
-		}
-	}
-}
-
-// failing starts no host by presto.
-type failing struct{ testbed.Testbed }
-
-func (f failing) Start(ctx context.Context, r testbed.Row) (*testbed.Session, error) {
-	if r.Name == "presto" {
-		return nil, errors.New("presto starts no more")
-	}
-	return f.Testbed.Start(ctx, r)
-}
-
-// Of a row that fails in a later round nothing is left, and it runs no more.
-func TestFail_takesTheFigures(t *testing.T) {
-	b := &bench{Options: &Options{Rows: make([]Row, 2), Loads: []float64{0.1, 0.2}}, errs: make([]error, 2), runs: map[cell][]run{
-		{0, 0}: {{}}, {0, 1}: {{}}, {1, 0}: {{}}, {1, 1}: {{}}}}
-	b.fail([]int{1}, errors.New("broken"))
-	if len(b.runs) != 2 || b.runs[cell{0, 1}] == nil || !slices.Equal(b.order(0), []int{0}) {
-		t.Errorf("%v, %v", b.runs, b.order(0))
-	}
-}
-
-func TestOrder_alternates(t *testing.T) {
-	b := &bench{Options: &Options{Rows: make([]Row, 3)}, errs: make([]error, 3)}
-	if a, z := b.order(0), b.order(1); !slices.Equal(a, []int{0, 1, 2}) || !slices.Equal(z, []int{2, 1, 0}) {
-		t.Errorf("%v, %v", a, z)
 	}
 }

@@ -19,9 +19,10 @@ type bench struct {
 	real    *topology.Topology         // with what has failed
 	beds    map[Fabric]testbed.Testbed // opened when first needed
 	unbuilt map[Fabric]error           // the same, why there is none
-	errs    []error                    // by row, why it has no figures; nil: it has
+	closing error                      // of a fabric that is not needed any more
+	errs    []error                    // by row, why it does not run; nil: it does
 	alone   *alone
-	runs    map[cell][]run
+	runs    map[cell][]run // a run for each round, failed ones too
 	done    int
 }
 
@@ -30,7 +31,9 @@ type cell struct{ row, load int }
 
 // Run measures all rows under all loads. In each round, which has a seed of its own, it takes
 // the rows in turn, in every other round backwards, and each row under all loads with the
-// same flows. A row that cannot run here, or fails, has results with an Error in place of figures.
+// same flows. A row that cannot run here has results with an Error and no figures. A round that
+// fails has none, and is counted. Results beside an error are complete: the error is of taking
+// down a fabric.
 func Run(ctx context.Context, o Options) (results []Result, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -40,6 +43,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 		return nil, err
 	}
 	defer func() {
+		err = errors.Join(err, b.closing)
 		for _, bed := range b.beds {
 			err = errors.Join(err, bed.Close())
 		}
@@ -47,41 +51,54 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 	if err := b.supported(ctx); err != nil {
 		return nil, err
 	}
-	if slices.Contains(b.errs, nil) {
-		if err := b.measureAlone(ctx); err != nil {
-			b.fail(b.order(0), err)
+	if rows := b.order(0); len(rows) > 0 {
+		err := b.measureAlone(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			b.refuse(rows, err)
 		}
 	}
 	for round := range o.Seeds {
 		for _, row := range b.order(round) {
-			if err := b.round(ctx, row, o.Seed+uint64(round)); err != nil {
-				b.fail([]int{row}, err)
+			err := b.round(ctx, row, o.Seed+uint64(round))
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
 			}
-		}
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
+			if err != nil {
+				b.fail(row, round, err)
+			}
 		}
 	}
 	b.doubts()
-	base := time.Duration(0)
+	base, byteTook := "", time.Duration(0)
 	if b.alone != nil {
-		base = b.alone.byteTook()
+		base, byteTook = b.alone.base, b.alone.farByte()
 	}
-	return b.results(InLab, b.runs, b.errs, labBase, base), nil
+	return b.results(InLab, b.runs, b.errs, base, byteTook), nil
 }
 
-// fail takes the figures of rows away.
-func (b *bench) fail(rows []int, err error) {
+// refuse lets rows not run.
+func (b *bench) refuse(rows []int, err error) {
 	for _, row := range rows {
 		b.note("%s has no figures: %v", b.Rows[row].Name, err)
 		b.errs[row] = err
-		for load := range b.Loads {
-			delete(b.runs, cell{row, load})
+	}
+}
+
+// fail lets a row fail in a round, under the loads that it has not been measured under.
+func (b *bench) fail(row, round int, err error) {
+	b.note("%s, round %d: %v", b.Rows[row].Name, round+1, err)
+	for load := range b.Loads {
+		if c := (cell{row, load}); len(b.runs[c]) <= round {
+			b.runs[c] = append(b.runs[c], run{idle: -1, failed: err})
+			b.done++
 		}
 	}
 }
 
-// order is the rows of a round that have not failed, by number.
+// order is the rows of a round that run, by number.
 func (b *bench) order(round int) (rows []int) {
 	for i := range b.Rows {
 		if b.errs[i] == nil {
@@ -119,7 +136,7 @@ func (b *bench) supported(ctx context.Context) error {
 			err = bed.Supports(row.Hosts)
 		}
 		if err != nil {
-			b.fail([]int{i}, err)
+			b.refuse([]int{i}, err)
 		}
 	}
 	return nil
@@ -150,6 +167,9 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 		if run.broken != nil {
 			b.note("%s, load %g: %v; it counts as unfinished", r.Name, load, run.broken)
 		}
+		if run.lacking != "" {
+			b.note("%s, load %g: %s; it is void", r.Name, load, run.lacking)
+		}
 		b.runs[cell{row, i}] = append(b.runs[cell{row, i}], run)
 		b.done++
 		waitUntil(ctx, time.Now().Add(rest))
@@ -160,7 +180,7 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 // play plays the flows of a run. Of MPTCP a flow may lose its end: Linux 6.18 told receivers of
 // the end of some flows before all bytes had come. Such a flow has not finished.
 func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp bool) (r run, err error) {
-	counted, err := s.Counters()
+	before, err := s.Counters()
 	if err != nil {
 		return r, err
 	}
@@ -172,12 +192,14 @@ func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp 
 	if err != nil {
 		return r, err
 	}
-	if r.tcp, err = tcpSince(s, counted); err != nil {
+	after, err := s.Counters()
+	if err != nil {
 		return r, err
 	}
+	r.tcp, r.lacking = tcpBetween(s, before, after), after.Subflows.Since(before.Subflows).Lacking()
 	r.idle, r.broken = idle.percent(), broken
 	r.samples, r.jobs = flows.samples(all, func(src, dst topology.NodeID, bytes int64) time.Duration {
-		return b.alone.took(bytes, hostsMbit(b.real, src, dst, b.RateMbit))
+		return b.alone.took(bytes, linksBetween(b.Topology, src, dst), hostsMbit(b.Topology, src, dst, b.RateMbit))
 	})
 	for _, o := range all {
 		r.late = max(r.late, o.late)

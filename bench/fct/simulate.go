@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"weft/bench/sim"
@@ -25,6 +26,19 @@ const (
 // DefaultDelay is of a link and the node behind it, where no lab has been measured.
 const DefaultDelay = 25 * time.Microsecond
 
+// CanSimulate says why none of the rows can be simulated, nil if one can.
+func CanSimulate(rows []Row) error {
+	var all []string
+	for _, r := range rows {
+		_, err := modelOf(r)
+		if err == nil {
+			return nil
+		}
+		all = append(all, fmt.Sprintf("%s: %v", r.Name, err))
+	}
+	return fmt.Errorf("none of the rows can be simulated: %s", strings.Join(all, "; "))
+}
+
 // Simulate measures the rows in the packet-level simulator: the same flows on links of the
 // same rates and queues. All rows' slowdowns divide by what the lab of idle took, so that they
 // compare with those of Run; without a lab, by what the simulator takes for the kernel's TCP. Rows
@@ -43,7 +57,11 @@ func Simulate(ctx context.Context, o Options, idle Idle) ([]Result, error) {
 	if known, err = withRates(known, o.RateMbit); err != nil {
 		return nil, err
 	}
-	s := &simulator{Options: &o, real: real, known: known, idle: idle, runs: make(map[cell][]run)}
+	whole, err := withRates(o.Topology, o.RateMbit)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulator{Options: &o, real: real, known: known, whole: whole, idle: idle, runs: make(map[cell][]run)}
 	var rows []Row
 	for _, row := range o.Rows {
 		m, err := modelOf(row)
@@ -62,17 +80,18 @@ func Simulate(ctx context.Context, o Options, idle Idle) ([]Result, error) {
 	if o.Rows = rows; len(rows) == 0 {
 		return nil, errors.New("none of the rows can be simulated")
 	}
-	base, last := simBase, topology.NodeID(o.Topology.NumHosts()-1)
+	base := simBase
 	if idle.lab != nil {
-		base = labBase
+		base = idle.lab.base
 	}
-	return o.results(InSimulator, s.runs, nil, base, s.alone(0, last, 1)), nil
+	return o.results(InSimulator, s.runs, nil, base, s.alone(0, topology.NodeID(o.Topology.NumHosts()-1), 1)), nil
 }
 
 // simulator is a call of Simulate.
 type simulator struct {
 	*Options
 	real, known *topology.Topology // all of their links have rates
+	whole       *topology.Topology // the same without the failure
 	idle        Idle
 	runs        map[cell][]run
 }
@@ -153,34 +172,23 @@ func (s *simulator) config(row Row, m model, seed uint64) sim.Config {
 	return c
 }
 
-// hops is the number of links between two hosts.
-func (s *simulator) hops(src, dst topology.NodeID) int {
-	if src == dst { // a job's: as far as can be
-		src, dst = 0, topology.NodeID(s.real.NumHosts()-1)
-	}
-	if s.real.EdgeOf(src) == s.real.EdgeOf(dst) {
-		return 2
-	}
-	return len(s.real.PathsOrAll(src, dst).Path(0).Links)
-}
-
-// crossing is how long a packet takes that is alone, by store and forward, at the rate of the
-// slower host's link.
-func (s *simulator) crossing(src, dst topology.NodeID, bytes int) time.Duration {
-	one := time.Duration(float64(bytes) * 8e3 / hostsMbit(s.real, src, dst, s.RateMbit))
-	return time.Duration(s.hops(src, dst)) * (s.idle.Delay + one)
+// crossing is how long a packet takes that is alone in a fabric, by store and forward, at the rate
+// of the slower host's link.
+func (s *simulator) crossing(t *topology.Topology, src, dst topology.NodeID, bytes int) time.Duration {
+	one := time.Duration(float64(bytes) * 8e3 / hostsMbit(t, src, dst, s.RateMbit))
+	return time.Duration(linksBetween(t, src, dst)) * (s.idle.Delay + one)
 }
 
 // answer is how long the receiver's confirmation takes, which the simulator does not send. It
 // crosses a fabric that is idle.
 func (s *simulator) answer(m model, src, dst topology.NodeID) time.Duration {
-	return s.crossing(src, dst, m.header)
+	return s.crossing(s.real, src, dst, m.header)
 }
 
-// alone is what slowdowns divide by.
+// alone is what slowdowns divide by: without the failure.
 func (s *simulator) alone(src, dst topology.NodeID, bytes int64) time.Duration {
 	if s.idle.lab != nil {
-		return s.idle.lab.took(bytes, hostsMbit(s.real, src, dst, s.RateMbit))
+		return s.idle.lab.took(bytes, linksBetween(s.whole, src, dst), hostsMbit(s.whole, src, dst, s.RateMbit))
 	}
 	return s.ideal(kernelModel, src, dst, bytes)
 }
@@ -191,10 +199,10 @@ func (s *simulator) ideal(m model, src, dst topology.NodeID, bytes int64) time.D
 	packets := (bytes + int64(m.mss) - 1) / int64(m.mss)
 	last := int(bytes-(packets-1)*int64(m.mss)) + m.header
 	if packets == 1 {
-		return 3*s.crossing(src, dst, m.header) + s.crossing(src, dst, last)
+		return 3*s.crossing(s.whole, src, dst, m.header) + s.crossing(s.whole, src, dst, last)
 	}
 	beside := (packets-2)*int64(m.mss+m.header) + int64(last)
-	return 3*s.crossing(src, dst, m.header) + s.crossing(src, dst, m.mss+m.header) + time.Duration(float64(beside)*8e3/hostsMbit(s.real, src, dst, s.RateMbit))
+	return 3*s.crossing(s.whole, src, dst, m.header) + s.crossing(s.whole, src, dst, m.mss+m.header) + time.Duration(float64(beside)*8e3/hostsMbit(s.whole, src, dst, s.RateMbit))
 }
 
 // scheduled is a plan as a Source. Flows bear their number as Job.
@@ -237,7 +245,7 @@ func (s *scheduled) Next() (workload.Flow, bool) {
 // Done is Source's: flows that follow begin.
 func (s *scheduled) Done(f workload.Flow, at time.Duration, begin func(workload.Flow)) {
 	for _, i := range s.followers[f.Job] {
-		begin(s.flow(int(i), at))
+		begin(s.flow(int(i), at+s.plan.apart))
 	}
 }
 

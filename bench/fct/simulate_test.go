@@ -31,7 +31,7 @@ func newSimulator(t *testing.T, o *Options) *simulator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &simulator{Options: o, real: rated, known: rated, idle: Idle{Delay: 30 * time.Microsecond}}
+	return &simulator{Options: o, real: rated, known: rated, whole: rated, idle: Idle{Delay: 30 * time.Microsecond}}
 }
 
 // A flow that is alone takes what ideal says, in a rack and between racks, with every model.
@@ -68,7 +68,7 @@ func TestSimulate_oneBase(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	measured := newAlone(10, []point{{1, time.Millisecond}, {1000, 2 * time.Millisecond}})
+	measured := newAlone("the lab's", 10, []point{{1, time.Millisecond}, {1000, 2 * time.Millisecond}}, map[int]time.Duration{2: time.Millisecond / 2})
 	for _, idle := range []Idle{{Delay: time.Microsecond}, {Delay: time.Microsecond, lab: measured}} {
 		s.idle = idle
 		var first []time.Duration
@@ -84,7 +84,7 @@ func TestSimulate_oneBase(t *testing.T) {
 			var ideals []time.Duration
 			for i, x := range r.samples {
 				ideals = append(ideals, x.ideal)
-				if idle.lab != nil && x.ideal != measured.took(p.flows[i].Bytes, 10) {
+				if idle.lab != nil && x.ideal != measured.took(p.flows[i].Bytes, linksBetween(s.whole, p.flows[i].Src, p.flows[i].Dst), 10) {
 					t.Fatalf("%s: %d bytes divide by %v", row.Name, x.bytes, x.ideal)
 				}
 			}
@@ -98,7 +98,7 @@ func TestSimulate_oneBase(t *testing.T) {
 	}
 	o.Rows = o.Rows[:1]
 	results, err := Simulate(t.Context(), o, Idle{lab: measured})
-	if err != nil || results[0].SlowdownBase != labBase || results[0].BaseByteMs != 1 {
+	if err != nil || results[0].SlowdownBase != "the lab's" || results[0].BaseByteMs != 1 {
 		t.Errorf("%+v, %v", results, err)
 	}
 }
@@ -186,9 +186,38 @@ func TestSimulate_failures(t *testing.T) {
 		}
 		return results[0].MeanMs
 	}
+	// Slowdowns divide by what a flow takes without the failure.
+	var bases []float64
+	for _, failure := range []string{"symmetric", "slow-link(h0.0.2-e0.0,0.1)"} {
+		o := simOptions(t, "kernel-ecmp")
+		o.Failure, o.Seeds = failure, 1
+		results, err := Simulate(t.Context(), o, Idle{Delay: DefaultDelay})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases = append(bases, results[0].BaseByteMs)
+	}
+	if bases[0] != bases[1] {
+		t.Errorf("a byte takes %g ms", bases)
+	}
 	whole, down, slow := mean("symmetric"), mean("link-down"), mean("slow-link(e0.0-a0.0,0.1)")
 	if down <= whole || slow <= whole {
 		t.Errorf("mean of %.1f ms, with a link down %.1f, slow %.1f", whole, down, slow)
+	}
+}
+
+func TestCanSimulate_oneRowIsEnough(t *testing.T) {
+	for _, c := range []struct {
+		rows []string
+		want string // of the error; "": none
+	}{{[]string{"kernel-mptcp", "kernel-bbr"}, "kernel-mptcp: the simulator has no MPTCP"}, {[]string{"kernel-bbr", "drb"}, ""}} {
+		rows, err := Select(c.rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CanSimulate(rows); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v", c.rows, err)
+		}
 	}
 }
 

@@ -19,10 +19,10 @@ type Batch struct {
 	Watch func(Progress)
 }
 
-// Keeper keeps parts.
+// Keeper keeps parts. It has one caller at a time.
 type Keeper interface {
 	Get(Unit) (*Part, error) // nil and nil: it has none
-	Put(Unit, *Part) error
+	Put(Unit, *Part) error   // may be slow: simulations go on
 }
 
 // Shard is one of several shares of a batch's units; the zero value is all of them.
@@ -41,18 +41,23 @@ func (b *Batch) Run(ctx context.Context, tell func(subject int, r *Report, err e
 	if err != nil {
 		return err
 	}
+	run.watch() // what is kept is known before anything runs
 	run.advance()
 	units := make([]Unit, len(run.mine))
 	for i, u := range run.mine {
 		units[i] = run.units[u]
 	}
 	var failed error
+	saved := false // the unit that is told of next
 	stopped := runUnits(ctx, units, b.Options, watch{
-		ended: func(i int, p *Part, err error) {
-			if err == nil && b.Keep != nil {
-				failed = errors.Join(failed, b.Keep.Put(units[i], p))
+		keep: func(i int, p *Part) {
+			if b.Keep != nil {
+				err := b.Keep.Put(units[i], p)
+				saved, failed = err == nil, errors.Join(failed, err)
 			}
-			run.end(run.mine[i], p, err)
+		},
+		ended: func(i int, p *Part, err error) {
+			run.end(run.mine[i], p, err, err == nil && saved)
 			run.advance()
 		},
 		progress: func(i, done, total int) { run.at(run.mine[i], done, total) },
@@ -125,10 +130,10 @@ func (r *batchRun) at(unit, done, total int) {
 	r.watch()
 }
 
-func (r *batchRun) end(unit int, p *Part, err error) {
+func (r *batchRun) end(unit int, p *Part, err error, saved bool) {
 	r.parts[unit], r.errs[unit] = p, err
 	r.left[unit/r.seeds()]--
-	r.tally.end(unit)
+	r.tally.end(unit, saved)
 	r.watch()
 }
 

@@ -195,21 +195,21 @@ func (torn) Get(Unit) (*Part, error) { return nil, errors.New("torn") }
 // Progress is by weight, and never goes back.
 func TestTally(t *testing.T) {
 	y := newTally([]float64{1, 0, 3, 4}, []int{3})
-	want := func(what string, units, done, perMille int) {
+	want := func(what string, units, done, saved, perMille int) {
 		t.Helper()
-		if got := y.progress(); got != (Progress{units, done, perMille, 500}) {
-			t.Errorf("%s: %+v, want %d of %d, %d", what, got, done, units, perMille)
+		if got := y.progress(); got != (Progress{units, done, saved, perMille, 500}) {
+			t.Errorf("%s: %+v, want %d of %d, %d saved, %d", what, got, done, units, saved, perMille)
 		}
 	}
-	want("kept", 3, 1, 500)
+	want("kept", 3, 1, 1, 500)
 	y.at(2, 1, 3)
-	want("a third of 3", 3, 1, 625)
+	want("a third of 3", 3, 1, 1, 625)
 	y.at(2, 0, 9)
-	want("the next sweep", 3, 1, 625)
-	y.end(2)
-	want("ended", 3, 2, 875)
-	y.end(0)
-	want("all", 3, 3, 1000)
+	want("the next sweep", 3, 1, 1, 625)
+	y.end(2, false)
+	want("ended, and not kept", 3, 2, 1, 875)
+	y.end(0, true)
+	want("all", 3, 3, 2, 1000)
 	if p := newTally(nil, nil).progress(); p.PerMille != 1000 {
 		t.Errorf("nothing to do is done: %+v", p)
 	}

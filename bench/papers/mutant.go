@@ -1,8 +1,6 @@
 package papers
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,31 +68,15 @@ type Trial struct {
 	// By are the first of these rows. A row tells a mutant if it holds for the experiment
 	// itself and not for the mutant, or is decided for the one and not for the other.
 	By []string `json:"by"`
+	// Machines are those that gave the parts of both, as far as they say.
+	Machines []string `json:"-"`
 }
 
 // shownRows is how many rows of a Trial are named.
 const shownRows = 3
 
-// TryMutants runs an experiment and its mutants, and says which are caught. An experiment
-// without mutants is an error: nothing says what it is evidence for.
-func TryMutants(ctx context.Context, e Experiment, o Options) ([]Trial, error) {
-	subjects, err := WithMutants([]Experiment{e})
-	if err != nil {
-		return nil, err
-	}
-	b := Batch{Subjects: subjects, Options: o}
-	var reports []*Report
-	failed := b.Run(ctx, func(_ int, r *Report, err2 error) {
-		reports = append(reports, r)
-		err = errors.Join(err, err2)
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return nil, err
-	}
-	return Trials(subjects, o, reports), nil
-}
-
-// WithMutants are experiments, each with its mutants behind it.
+// WithMutants are experiments, each with its mutants behind it. An experiment without
+// mutants is an error: nothing says what it is evidence for.
 func WithMutants(list []Experiment) (subjects []Subject, err error) {
 	for _, e := range list {
 		if len(e.Mutants) == 0 {
@@ -131,7 +113,7 @@ func Trials(subjects []Subject, o Options, reports []*Report) (trials []Trial) {
 func trialOf(itself, mutant *Report, o Options) Trial {
 	t := Trial{
 		Experiment: itself.Experiment, Mutant: o.Mutant.Name, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1),
-		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{},
+		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{}, Machines: Machines(itself, mutant),
 	}
 	others := make(map[[2]string]Row)
 	for _, r := range mutant.Rows {

@@ -2,6 +2,7 @@ package papers
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +18,25 @@ func mutable(rows func(o Options) []Row, mutants ...Mutant) Experiment {
 	}}
 }
 
-func TestTryMutants(t *testing.T) {
+// tryMutants runs an experiment and its mutants, and says which are caught.
+func tryMutants(t *testing.T, e Experiment, o Options) ([]Trial, error) {
+	subjects, err := WithMutants([]Experiment{e})
+	if err != nil {
+		return nil, err
+	}
+	b := Batch{Subjects: subjects, Options: o}
+	var reports []*Report
+	failed := b.Run(t.Context(), func(_ int, r *Report, err2 error) {
+		reports = append(reports, r)
+		err = errors.Join(err, err2)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		return nil, err
+	}
+	return Trials(subjects, o, reports), nil
+}
+
+func TestTrials(t *testing.T) {
 	null := Mutant{Name: "drb is rb", About: strings.Fields("a b c d e"), Replace: map[string]string{"drb": "rb"}}
 	goodput := func(o Options) float64 { return map[string]float64{"drb": 900, "rb": 800}[o.As("drb")] }
 	for _, c := range []struct {
@@ -49,7 +68,7 @@ func TestTryMutants(t *testing.T) {
 			return []Row{Within("c", "d", 1, 2, 1), Order("a", goodput(o), 850+100*float64(o.Seed%5)*map[string]float64{"rb": -1}[o.As("drb")])}
 		}, true, []string{"a, order"}, false},
 	} {
-		trials, err := TryMutants(t.Context(), mutable(c.rows, null), Options{Seed: 7, Seeds: EnoughSeeds})
+		trials, err := tryMutants(t, mutable(c.rows, null), Options{Seed: 7, Seeds: EnoughSeeds})
 		if err != nil || len(trials) != 1 {
 			t.Fatalf("%s: %v, %v", c.name, trials, err)
 		}
@@ -57,10 +76,10 @@ func TestTryMutants(t *testing.T) {
 			t.Errorf("%s: %+v, want caught %v by %v", c.name, got, c.caught, c.told)
 		}
 	}
-	if _, err := TryMutants(t.Context(), mutable(func(Options) []Row { return []Row{Order("a", 2, 1)} }, Mutant{Name: "m"}), Options{}); err == nil || !strings.Contains(err.Error(), `x: mutant "m": About is empty`) {
+	if _, err := tryMutants(t, mutable(func(Options) []Row { return []Row{Order("a", 2, 1)} }, Mutant{Name: "m"}), Options{}); err == nil || !strings.Contains(err.Error(), `x: mutant "m": About is empty`) {
 		t.Errorf("%v", err)
 	}
-	if _, err := TryMutants(t.Context(), mutable(nil), Options{}); err == nil || !strings.Contains(err.Error(), "x: has no mutant") {
+	if _, err := tryMutants(t, mutable(nil), Options{}); err == nil || !strings.Contains(err.Error(), "x: has no mutant") {
 		t.Errorf("%v", err)
 	}
 }

@@ -62,6 +62,18 @@ func Run(ctx context.Context, e Experiment, o Options) (report *Report, err erro
 	return report, err
 }
 
+// Machines are those that gave the parts of reports, each once.
+func Machines(reports ...*Report) (all []string) {
+	for _, r := range reports {
+		for _, m := range r.Machines {
+			if !slices.Contains(all, m) {
+				all = append(all, m)
+			}
+		}
+	}
+	return all
+}
+
 // Apart keeps what the paper states and what was inferred apart.
 func Apart(setting []Parameter) (stated, inferred []Parameter) {
 	stated, inferred = []Parameter{}, []Parameter{}

@@ -5,6 +5,7 @@ import "math"
 // Progress is how far a batch has come.
 type Progress struct {
 	Units, Done int // units in all, and those that have ended or were kept before
+	Saved       int // units that the Keeper has
 	// PerMille and Kept are parts of the whole work: what is done, and what was kept before.
 	PerMille, Kept int
 }
@@ -15,6 +16,7 @@ type tally struct {
 	sum            float64
 	kept           float64
 	units, done    int
+	saved          int
 }
 
 // newTally is of units with weights, of which those that weigh nothing do not count and
@@ -28,7 +30,7 @@ func newTally(weights []float64, kept []int) *tally {
 		}
 	}
 	for _, i := range kept {
-		t.end(i)
+		t.end(i, true)
 		t.kept += weights[i]
 	}
 	return t
@@ -42,9 +44,13 @@ func (t *tally) at(unit, done, total int) {
 	}
 }
 
-func (t *tally) end(unit int) {
+// end says that a unit has ended, and whether it is kept.
+func (t *tally) end(unit int, saved bool) {
 	t.parts[unit] = 1
 	t.done++
+	if saved {
+		t.saved++
+	}
 }
 
 func (t *tally) progress() Progress {
@@ -52,7 +58,7 @@ func (t *tally) progress() Progress {
 	for i, part := range t.parts {
 		done += part * t.weights[i]
 	}
-	return Progress{Units: t.units, Done: t.done, PerMille: perMille(done, t.sum), Kept: perMille(t.kept, t.sum)}
+	return Progress{Units: t.units, Done: t.done, Saved: t.saved, PerMille: perMille(done, t.sum), Kept: perMille(t.kept, t.sum)}
 }
 
 func perMille(part, of float64) int {

@@ -39,6 +39,9 @@ func Units(subjects []Subject, o Options) []Unit {
 	return units
 }
 
+// MaxSeeds is more than anyone waits for.
+const MaxSeeds = 100
+
 // seeds is how many there are.
 func (o Options) seeds() int { return max(o.Seeds, 1) }
 
@@ -51,11 +54,9 @@ type Part struct {
 	Machine string  `json:"machine,omitempty"`
 }
 
-// run runs a unit. Its goroutine has a place of the turn's.
+// run runs a unit. Its goroutine has begun the turn.
 func (u Unit) run(ctx context.Context, o Options, t *turn) (*Part, error) {
 	start := time.Now()
-	t.begin()
-	defer t.end()
 	o.Seed, o.Seeds, o.Mutant, o.turn = u.Seed, 1, u.Mutant, t
 	out, err := u.Run(ctx, o)
 	if err == nil {

@@ -7,6 +7,9 @@ import (
 
 // watch is told of units, by one caller at a time, and of none after runUnits has returned.
 type watch struct {
+	// keep is told of what a unit gave before ended is, while others may be told. It may be
+	// slow: no simulation waits for it.
+	keep     func(unit int, p *Part)
 	ended    func(unit int, p *Part, err error)
 	progress func(unit, done, total int)
 }
@@ -35,6 +38,12 @@ func runUnits(ctx context.Context, units []Unit, o Options, w watch) error {
 		err  error
 	}
 	ends := make(chan end, len(units))
+	ended := func(e end) {
+		if e.err == nil {
+			w.keep(e.unit, e.p)
+		}
+		tell(func() { w.ended(e.unit, e.p, e.err) })
+	}
 	places := newPool(o.Jobs, func() bool { return ctx.Err() != nil })
 	go func() {
 		for i, u := range units {
@@ -44,8 +53,11 @@ func runUnits(ctx context.Context, units []Unit, o Options, w watch) error {
 			o := o
 			o.Progress = func(done, total int) { tell(func() { w.progress(i, done, total) }) }
 			go func() {
-				p, err := u.run(ctx, o, &turn{pool: places, order: i})
-				ends <- end{i, p, err}
+				t := &turn{pool: places, order: i}
+				t.begin()
+				p, err := u.run(ctx, o, t)
+				ends <- end{i, p, err} // before the next one has the place, and may be the last
+				t.end()
 			}()
 		}
 	}()
@@ -53,7 +65,7 @@ func runUnits(ctx context.Context, units []Unit, o Options, w watch) error {
 		select {
 		case e := <-ends:
 			if e.err == nil || ctx.Err() == nil {
-				tell(func() { w.ended(e.unit, e.p, e.err) })
+				ended(e)
 			}
 		case <-ctx.Done():
 			places.stop()
@@ -61,7 +73,7 @@ func runUnits(ctx context.Context, units []Unit, o Options, w watch) error {
 				select {
 				case e := <-ends:
 					if e.err == nil {
-						tell(func() { w.ended(e.unit, e.p, nil) })
+						ended(e)
 					}
 				default:
 					return ctx.Err()

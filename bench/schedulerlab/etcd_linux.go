@@ -36,7 +36,7 @@ func (s *Scheduled) startEtcd(ctx context.Context) error {
 	if err := Check(); err != nil {
 		return err
 	}
-	c := exec.Command(etcd, "--name", "lab", "--data-dir", filepath.Join(s.dir, etcd), "--logger", "zap", "--log-level", "warn",
+	c := exec.Command(etcd, "--name", "lab", "--data-dir", filepath.Join(s.dir.Path, etcd), "--logger", "zap", "--log-level", "warn",
 		"--listen-client-urls", "http://"+etcdClients, "--advertise-client-urls", "http://"+etcdClients,
 		"--listen-peer-urls", "http://"+etcdPeers, "--initial-advertise-peer-urls", "http://"+etcdPeers,
 		"--initial-cluster", "lab=http://"+etcdPeers)
@@ -45,10 +45,10 @@ func (s *Scheduled) startEtcd(ctx context.Context) error {
 			c.Env = append(c.Env, v)
 		}
 	}
-	if err := kernel.InNamespace(s.net, func() error { return s.start(etcd, c) }); err != nil {
+	if err := s.start(etcd, s.net, c); err != nil {
 		return err
 	}
-	return s.await(ctx, etcd, func() string {
+	return s.await(ctx, etcd, processLimit, func() string {
 		err := kernel.InNamespace(s.net, func() error {
 			conn, err := net.DialTimeout("tcp", etcdClients, time.Second)
 			if err == nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"weft/hedera/wire"
 	"weft/internal/kernel"
 	"weft/lab"
 	"weft/topology"
@@ -14,6 +15,9 @@ import (
 
 // schedulerAddress is the scheduler's on the control network.
 var schedulerAddress = netip.MustParseAddr("192.168.255.254")
+
+// schedulerAt is where nodes report to it.
+var schedulerAt = netip.AddrPortFrom(schedulerAddress, wire.Port)
 
 // controlDevice is a node's device on the control network.
 const controlDevice = "control"

@@ -2,53 +2,42 @@ package schedulerlab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
+
+	"weft/bench/child"
 )
 
-// process is a program that runs.
-type process struct {
-	cmd   *exec.Cmd
-	ended chan struct{} // closed at its end
-	err   error         // why it has ended, after that
-}
-
-// start starts a program in the namespace of the calling thread, which logs to a file of its
-// name.
-func (s *Scheduled) start(name string, c *exec.Cmd) error {
+// start starts a program in a network namespace. It logs to a file of its name.
+func (s *Scheduled) start(name, namespace string, c *exec.Cmd) error {
 	log, err := os.Create(s.log(name))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	c.Stdout, c.Stderr = log, log
-	if err := c.Start(); err != nil {
+	p, err := child.Start(namespace, c)
+	if err != nil {
 		return err
 	}
-	p := &process{cmd: c, ended: make(chan struct{})}
-	go func() {
-		p.err = c.Wait()
-		close(p.ended)
-	}()
 	s.run[name] = p
 	return nil
 }
 
-func (s *Scheduled) log(name string) string { return filepath.Join(s.dir, name+".log") }
+func (s *Scheduled) log(name string) string { return filepath.Join(s.dir.Path, name+".log") }
 
-// startWeft starts weft scheduler or weft switch.
-func (s *Scheduled) startWeft(name, what, config string) error {
-	file := filepath.Join(s.dir, name+".yaml")
+// startWeft starts weft scheduler or weft switch in a network namespace.
+func (s *Scheduled) startWeft(name, namespace, what, config string) error {
+	file := filepath.Join(s.dir.Path, name+".yaml")
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return err
 	}
 	c := exec.Command(s.c.Argv[0], append(s.c.Argv[1:len(s.c.Argv):len(s.c.Argv)], what, "--config", file)...)
 	c.Env = s.c.Env
-	return s.start(name, c)
+	return s.start(name, namespace, c)
 }
 
 // end kills a process. Switches' kernels keep their programs until the lab ends.
@@ -58,15 +47,10 @@ func (s *Scheduled) end(name string) error {
 		return nil
 	}
 	delete(s.run, name)
-	if !closed(s.given) && closed(p.ended) { // an interrupt is everybody's
-		return fmt.Errorf("%s had ended: %v%s", name, p.err, s.says(name))
+	if !closed(s.given) && closed(p.Ended()) { // an interrupt is everybody's
+		return fmt.Errorf("%s had ended: %v%s", name, p.Wait(), s.says(name))
 	}
-	err := p.cmd.Process.Kill()
-	<-p.ended
-	if errors.Is(err, os.ErrProcessDone) {
-		return nil
-	}
-	return err
+	return p.Kill()
 }
 
 func closed(c <-chan struct{}) bool {
@@ -78,10 +62,11 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
-// await waits until lacks is empty.
-func (s *Scheduled) await(ctx context.Context, name string, lacks func() string) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, processLimit, fmt.Errorf("not within %v", processLimit))
+// await waits until lacks is empty, limit at most.
+func (s *Scheduled) await(ctx context.Context, name string, limit time.Duration, lacks func() string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("not within %v", limit))
 	defer cancel()
+	p := s.run[name]
 	for {
 		why := lacks()
 		if why == "" {
@@ -90,8 +75,8 @@ func (s *Scheduled) await(ctx context.Context, name string, lacks func() string)
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w: %s%s", name, context.Cause(ctx), why, s.says(name))
-		case <-s.run[name].ended:
-			return fmt.Errorf("%s has ended: %v%s", name, s.run[name].err, s.says(name))
+		case <-p.Ended():
+			return fmt.Errorf("%s has ended: %v%s", name, p.Wait(), s.says(name))
 		case <-time.After(100 * time.Millisecond):
 		}
 	}

@@ -6,13 +6,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/netip"
-	"os"
 	"path/filepath"
 	"time"
 
+	"weft/bench/child"
 	"weft/hedera"
-	"weft/hedera/wire"
 	"weft/internal/kernel"
 	"weft/lab"
 	"weft/topology"
@@ -34,19 +32,20 @@ type Config struct {
 // Scheduled is a scheduler and its switches.
 type Scheduled struct {
 	c      Config
-	dir    string
-	key    string              // in base64
-	net    string              // namespace of the control network
-	agents []topology.Node     // switches with weft switch
-	run    map[string]*process // by name
-	given  <-chan struct{}     // closed when the caller has given up
+	dir    *child.Dir
+	key    string                    // in base64
+	net    string                    // namespace of the control network
+	agents []topology.Node           // switches with weft switch
+	run    map[string]*child.Process // by name
+	given  <-chan struct{}           // closed when the caller has given up
 }
-
-// servers is the scheduler's address.
-var servers = netip.AddrPortFrom(schedulerAddress, wire.Port)
 
 // processLimit is how long all may take until they work.
 const processLimit = 60 * time.Second
+
+// settles is how long the scheduler may take until it has forgotten a flow that has ended: its
+// last report comes within a period, counts for Lifetime, and the next round takes it away.
+func (c Config) settles() time.Duration { return processLimit + c.Lifetime + 3*c.Every }
 
 // scheduler is the scheduler's name among the processes.
 const scheduler = "scheduler"
@@ -54,13 +53,13 @@ const scheduler = "scheduler"
 // Start starts all and waits until the scheduler leads and each switch has heard of it. On an
 // error nothing runs.
 func Start(ctx context.Context, c Config) (s *Scheduled, err error) {
-	s = &Scheduled{c: c, run: make(map[string]*process), given: ctx.Done()}
+	s = &Scheduled{c: c, run: make(map[string]*child.Process), given: ctx.Done()}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
 		}
 	}()
-	if s.dir, err = os.MkdirTemp("", "weft-scheduler-"); err != nil {
+	if s.dir, err = child.TempDir("weft-scheduler-"); err != nil {
 		return s, err
 	}
 	secret := make([]byte, 32)
@@ -96,7 +95,7 @@ func (s *Scheduled) Keys() string { return fmt.Sprintf("[{id: 1, key: %q}]", s.k
 
 // Section is a node's section scheduler.
 func (s *Scheduled) Section() string {
-	return fmt.Sprintf("scheduler: {servers: [%q], every: %v, link_mbit: %g}", servers, s.c.Every, s.c.LinkMbit)
+	return fmt.Sprintf("scheduler: {servers: [%q], every: %v, link_mbit: %g}", schedulerAt, s.c.Every, s.c.LinkMbit)
 }
 
 // Spec is the topology with the rates of its links, for nodes, too.
@@ -113,12 +112,11 @@ func (s *Scheduled) StartScheduler(ctx context.Context) error {
 	// As long as placements let it be, as a busy machine may keep etcd waiting.
 	ttl := min(max(s.c.Lifetime-3*s.c.Every, time.Second), 3*time.Second)
 	text := fmt.Sprintf("topology: %q\nlisten: %v\netcd: {endpoints: [%q], ttl: %v}\nrule: %s\nperiod: %v\nlifetime: %v\nkeys: %s\nstatus: %s\n",
-		s.Spec(), servers, etcdClients, ttl, s.c.Rule, s.c.Every, max(s.c.Lifetime, ttl+3*s.c.Every), s.Keys(), s.socket(scheduler))
-	err := kernel.InNamespace(s.net, func() error { return s.startWeft(scheduler, scheduler, text) })
-	if err != nil {
+		s.Spec(), schedulerAt, etcdClients, ttl, s.c.Rule, s.c.Every, max(s.c.Lifetime, ttl+3*s.c.Every), s.Keys(), s.socket(scheduler))
+	if err := s.startWeft(scheduler, s.net, scheduler, text); err != nil {
 		return err
 	}
-	return s.await(ctx, scheduler, func() string {
+	return s.await(ctx, scheduler, processLimit, func() string {
 		if st, err := s.Status(ctx); err != nil || !st.Leads {
 			return "it does not lead"
 		}
@@ -133,12 +131,12 @@ func (s *Scheduled) startAgents(ctx context.Context) error {
 	for _, n := range s.agents {
 		text := fmt.Sprintf("topology: %q\nnode: %s\nconfigure: false\nroutes: false\nhello: 1s\nbalance: ecmp\nuser: root\nkeys: %s\n%s\nstatus: %s\n",
 			s.Spec(), n.Name, s.Keys(), s.Section(), s.socket(n.Name))
-		if err := s.c.Lab.Do(n.ID, func() error { return s.startWeft(n.Name, "switch", text) }); err != nil {
+		if err := s.startWeft(n.Name, s.c.Lab.Namespace(n.ID), "switch", text); err != nil {
 			return fmt.Errorf("%s: %w", n.Name, err)
 		}
 	}
 	for _, n := range s.agents {
-		err := s.await(ctx, n.Name, func() string {
+		err := s.await(ctx, n.Name, processLimit, func() string {
 			a, err := s.agent(ctx, n.Name)
 			switch {
 			case err != nil:
@@ -157,16 +155,22 @@ func (s *Scheduled) startAgents(ctx context.Context) error {
 	return nil
 }
 
-func (s *Scheduled) socket(name string) string { return filepath.Join(s.dir, name+".sock") }
+func (s *Scheduled) socket(name string) string { return filepath.Join(s.dir.Path, name+".sock") }
 
 // Close ends all and takes the control network away. What had ended before is an error.
 func (s *Scheduled) Close() error {
 	var errs []error
 	for name := range s.run {
-		errs = append(errs, s.end(name))
+		if name != etcd {
+			errs = append(errs, s.end(name))
+		}
 	}
+	errs = append(errs, s.end(etcd)) // the last, as the scheduler needs it
 	if s.net != "" {
 		errs = append(errs, kernel.DeleteNamespace(s.net))
 	}
-	return errors.Join(append(errs, os.RemoveAll(s.dir))...)
+	if s.dir != nil {
+		errs = append(errs, s.dir.Remove())
+	}
+	return errors.Join(errs...)
 }

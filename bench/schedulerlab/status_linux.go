@@ -21,7 +21,7 @@ func (s *Scheduled) Status(ctx context.Context) (st schedulerd.Status, err error
 // Settle waits until the scheduler has forgotten the flows of before, which take room from
 // others until then.
 func (s *Scheduled) Settle(ctx context.Context) error {
-	return s.await(ctx, scheduler, func() string {
+	return s.await(ctx, scheduler, s.c.settles(), func() string {
 		st, err := s.Status(ctx)
 		switch {
 		case err != nil:

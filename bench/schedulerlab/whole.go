@@ -1,10 +1,8 @@
 package schedulerlab
 
 import (
-	"fmt"
 	"net/netip"
 
-	"weft/flowcell"
 	"weft/hedera"
 	"weft/internal/elephant"
 	"weft/internal/scheduling"
@@ -32,10 +30,11 @@ func Whole(t *topology.Topology, nodes map[string]*scheduling.Status) (whole, pi
 		}
 	}
 	for pin, path := range paths {
-		tuple, err := tupleOf(pin.flow)
+		flow, err := elephant.ParseFlow(pin.flow)
 		if err != nil {
 			return 0, 0, err
 		}
+		tuple := scheduling.TupleOf(flow)
 		src, ok := fabric.Host(tuple.Src.IP())
 		if !ok || !fabric.Owns(pin.node, src) {
 			continue // a switch behind it
@@ -51,25 +50,4 @@ func Whole(t *topology.Topology, nodes map[string]*scheduling.Status) (whole, pi
 		}
 	}
 	return whole, pinned, nil
-}
-
-// tupleOf reads a flow as elephant.Flow prints it.
-func tupleOf(flow string) (t flowcell.FiveTuple, err error) {
-	var protocol, from, to string
-	if _, err := fmt.Sscanf(flow, "%s %s > %s", &protocol, &from, &to); err != nil {
-		return t, fmt.Errorf("flow %q: %w", flow, err)
-	}
-	src, err := netip.ParseAddrPort(from)
-	if err != nil {
-		return t, fmt.Errorf("flow %q: %w", flow, err)
-	}
-	dst, err := netip.ParseAddrPort(to)
-	if err != nil {
-		return t, fmt.Errorf("flow %q: %w", flow, err)
-	}
-	t = flowcell.FiveTuple{Src: flowcell.AddressFrom(src.Addr()), Dst: flowcell.AddressFrom(dst.Addr()), SrcPort: src.Port(), DstPort: dst.Port(), Proto: elephant.TCP}
-	if protocol == "udp" {
-		t.Proto = elephant.UDP
-	}
-	return t, nil
 }

@@ -1,5 +1,6 @@
 // Package stats summarises samples: fairness, percentiles, median. Its functions
-// are pure and do not change their arguments. Without samples they return 0.
+// are pure and do not change their arguments. Without samples they return 0, or nil where
+// they return a pointer.
 package stats
 
 import (
@@ -46,3 +47,17 @@ func Median(x []float64) float64 {
 	}
 	return (sorted[mid-1] + sorted[mid]) / 2
 }
+
+// MedianOrNil is Median, nil without samples.
+func MedianOrNil(x []float64) *float64 {
+	if len(x) == 0 {
+		return nil
+	}
+	m := Median(x)
+	return &m
+}
+
+// Enough reports whether n samples are so many that one of them may be above their percentile p.
+// The percentile of fewer is their maximum, which says nothing about others. A median needs 2,
+// the percentiles 95, 99 and 99.9 need 20, 100 and 1000.
+func Enough(n int, p float64) bool { return float64(n)*(100-p) >= 100-1e-6 }

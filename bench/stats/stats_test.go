@@ -119,3 +119,27 @@ func TestAll_leaveTheirArgumentAlone(t *testing.T) {
 		t.Errorf("argument is now %v", x)
 	}
 }
+
+func TestMedianOrNil(t *testing.T) {
+	if m := MedianOrNil(nil); m != nil {
+		t.Errorf("%v of nothing", *m)
+	}
+	if m := MedianOrNil([]float64{3, 1, 2}); m == nil || *m != 2 {
+		t.Errorf("%v", m)
+	}
+}
+
+// One sample less is not enough, and then the percentile is the maximum.
+func TestEnough(t *testing.T) {
+	for p, least := range map[float64]int{50: 2, 95: 20, 99: 100, 99.9: 1000} {
+		for n, want := range map[int]bool{0: false, least - 1: false, least: true, least + 1: true} {
+			var x []float64
+			for i := range n {
+				x = append(x, float64(i))
+			}
+			if got := Enough(n, p); got != want || n > 0 && (Percentile(x, p) < float64(n-1)) != want {
+				t.Errorf("percentile %g of %d samples: %v", p, n, got)
+			}
+		}
+	}
+}

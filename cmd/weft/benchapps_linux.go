@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,8 @@ table; the default of --bytes is enough for all but MPI. It needs root.
 
 In a round each row runs all apps; rounds have pairs of their own, which the rows share, and
 every other round takes the rows backwards. Programs use the kernel's TCP with cubic. A
-row is void if the processors were idle less than 10 % of its time or of kernel-ecmp's.
+row is void if the processors were idle less than 10 % of its time or of kernel-ecmp's, in the
+median of the rounds that have figures.
 Ranks of MPI poll while they wait, at the lowest priority: what they take counts as idle, but
 for the time of interrupts.
 
@@ -179,21 +181,30 @@ func (o *benchAppsOptions) run(ctx context.Context, w, notes io.Writer) error {
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
 	results, err := apps.Run(ctx, o.Options)
 	p.end()
+	return o.finish(w, results, err)
+}
+
+// finish prints the results that there are, and returns all that failed. err is Run's: a lab that
+// cannot be taken down is an error beside complete results.
+func (o *benchAppsOptions) finish(w io.Writer, results []apps.Result, err error) error {
 	if err != nil {
-		return fmt.Errorf("bench apps: %w", err)
+		err = fmt.Errorf("bench apps: %w", err)
 	}
-	if o.json {
-		err = printJSON(w, results)
-	} else {
-		fmt.Fprintf(w, "%s: %s\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds, seeds %d to %d; ratios to %s\n\n",
-			cpuModel(), machine(), o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, o.Seed, o.Seed+uint64(o.Rounds)-1, apps.Baseline)
-		err = alignedTable(w, appsTable(results))
-		fmt.Fprint(w, appsProblems(results))
-	}
-	if err != nil {
+	if results == nil {
 		return err
 	}
-	return appsFailed(results)
+	return errors.Join(o.print(w, results), appsFailed(results), err)
+}
+
+func (o *benchAppsOptions) print(w io.Writer, results []apps.Result) error {
+	if o.json {
+		return printJSON(w, results)
+	}
+	fmt.Fprintf(w, "%s: %s\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds, seeds %d to %d; ratios to %s\n\n",
+		cpuModel(), machine(), o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, o.Seed, o.Seed+uint64(o.Rounds)-1, apps.Baseline)
+	err := alignedTable(w, appsTable(results))
+	fmt.Fprint(w, appsProblems(results))
+	return err
 }
 
 // roundsCell is how many rounds have figures, of those that ran.

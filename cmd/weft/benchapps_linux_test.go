@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,6 +21,20 @@ func TestBenchApps_quickYieldsToFlags(t *testing.T) {
 	o.shorten(func(flag string) bool { return flag == "bytes" })
 	if o.Bytes != 5<<20 || o.Rounds != 1 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// Results are printed though a lab could not be taken down, which is an error all the same.
+func TestBenchApps_resultsBesideAnError(t *testing.T) {
+	o := benchAppsOptions{json: true}
+	var out bytes.Buffer
+	err := o.finish(&out, []apps.Result{{App: "redis", Row: "kernel-ecmp", Rounds: 1}}, errors.New("lab apps stays"))
+	if err == nil || !strings.Contains(err.Error(), "lab apps stays") || !strings.Contains(out.String(), `"kernel-ecmp"`) {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	out.Reset()
+	if err := o.finish(&out, nil, errors.New("no lab")); err == nil || out.Len() > 0 {
+		t.Errorf("%v, %q", err, out.String())
 	}
 }
 

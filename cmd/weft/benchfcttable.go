@@ -17,7 +17,7 @@ var fctHead = []string{"policy", "where", "load", "sizes", "flows", "unfinished"
 // fctRows leaves out classes without flows. A row without figures has one line for each load.
 func fctRows(results []fct.Result) (rows [][]string) {
 	for i, r := range results {
-		if r.Error != "" && (i == 0 || results[i-1].Policy != r.Policy || results[i-1].Load != r.Load) {
+		if r.Rounds == 0 && (i == 0 || results[i-1].Policy != r.Policy || results[i-1].Load != r.Load) {
 			row := append([]string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load)}, slices.Repeat([]string{"-"}, len(fctHead)-4)...)
 			rows = append(rows, append(row, "ERROR, see below"))
 		}
@@ -42,30 +42,58 @@ func tailCell(x *float64) string {
 	return fmt.Sprintf("%.1f", *x)
 }
 
-// fctErrors has a line for each row without figures.
+// fctErrors has a line for each row without figures, and one for each row and load of which rounds
+// failed.
 func fctErrors(results []fct.Result) string {
 	var s strings.Builder
 	for i, r := range results {
-		if r.Error != "" && (i == 0 || results[i-1].Policy != r.Policy) {
+		if i > 0 {
+			before := results[i-1]
+			if r.Policy == before.Policy && r.Error == before.Error && (r.Load == before.Load || r.Rounds == 0) {
+				continue
+			}
+		}
+		switch {
+		case r.Error == "":
+		case r.Rounds == 0:
 			fmt.Fprintf(&s, "%s has no figures: %s\n", r.Policy, r.Error)
+		default:
+			fmt.Fprintf(&s, "%s, load %g: %d of %d rounds failed: %s\n", r.Policy, r.Load, r.Failed, r.Failed+r.Rounds, r.Error)
 		}
 	}
 	return s.String()
 }
 
-// fctFailed is an error if rows have no figures.
+// fctFailed is an error if rows have no figures under a load.
 func fctFailed(results []fct.Result) error {
-	if failed := strings.Count(fctErrors(results), "\n"); failed > 0 {
-		return fmt.Errorf("bench fct: rows without figures: %d; the results say why", failed)
+	failed := make(map[string]bool)
+	for _, r := range results {
+		if r.Rounds == 0 {
+			failed[r.Policy] = true
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("bench fct: rows without figures: %d; the results say why", len(failed))
 	}
 	return nil
 }
 
-// slowdownAbout says what slowdowns divide by.
+// slowdownAbout says what slowdowns divide by, in a line; it is empty if there are no figures.
 func slowdownAbout(results []fct.Result) string {
-	r := results[0]
-	return fmt.Sprintf("All slowdowns divide by what a flow of the same size takes with %s: %.2f ms for one byte. "+
-		"A percentile is - if no round has so many samples that one is above it.", r.SlowdownBase, r.BaseByteMs)
+	i := slices.IndexFunc(results, func(r fct.Result) bool { return r.Rounds > 0 })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("All slowdowns divide by what a flow of the same size takes between hosts as far apart, without a failure, with %s: %.2f ms for one byte at most. "+
+		"A percentile is - unless each round with such flows has so many that one is above it.\n", results[i].SlowdownBase, results[i].BaseByteMs)
+}
+
+// besides reports whether there are results of the lab and of the simulator.
+func (o *benchFCTOptions) besides(results []fct.Result) bool {
+	figures := func(measured string) bool {
+		return slices.ContainsFunc(results, func(r fct.Result) bool { return r.Measured == measured && r.Rounds > 0 })
+	}
+	return o.sim && figures(fct.InLab) && figures(fct.InSimulator)
 }
 
 // countCell is empty where nobody counted.
@@ -91,10 +119,15 @@ func idleCell(r fct.Result) string {
 		return "simulated VOID"
 	case r.Measured == fct.InSimulator:
 		return "simulated"
-	case r.Void:
-		return fmt.Sprintf("%.0f VOID", r.IdlePercent)
 	}
-	return fmt.Sprintf("%.0f", r.IdlePercent)
+	cell := fmt.Sprintf("%.0f", r.IdlePercent)
+	if r.Void {
+		cell += " VOID"
+	}
+	if r.Failed > 0 {
+		cell += ", see below"
+	}
+	return cell
 }
 
 func fctTable(w io.Writer, head []string, rows [][]string) error {
@@ -145,8 +178,8 @@ func besideRows(results []fct.Result) (rows [][]string) {
 
 // confidence says what a table's "least to most" is.
 func (o *benchFCTOptions) confidence() string {
-	return fmt.Sprintf("Figures are medians of %d rounds. Least to most is of the rounds' means: with n rounds the median of all lies between them with 100·(1-2^(1-n)) %%, here %.0f %%. "+
-		"Rows marked VOID had processors that were too busy: they measure the machine.", o.Seeds, fct.Confidence(o.Seeds))
+	return fmt.Sprintf("Figures are medians of %d rounds, failed ones aside. Least to most is of the rounds' means: with n rounds the median of all lies between them with 100·(1-2^(1-n)) %%, here %.0f %%. "+
+		"Rows marked VOID do not measure the fabric: processors were too busy, or flows or subflows were missing.", o.Seeds, fct.Confidence(o.Seeds))
 }
 
 // page is the HTML report.
@@ -155,12 +188,12 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 		Facts: []report.Fact{{Name: "Topology", Value: o.Options.Topology.String()}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.RateMbit)},
 			{Name: "Traffic", Value: o.Traffic}, {Name: "Failure", Value: results[0].Failure}, {Name: "Workload", Value: fmt.Sprintf("%s, sizes times %g", results[0].Workload, o.Scale)},
 			{Name: "Seed", Value: fmt.Sprint(o.Seed)}, {Name: "Machine", Value: o.Machine}},
-		Tables: []report.Table{{Title: "Completion times", About: slowdownAbout(results) + " " + o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
-	if o.sim {
+		Tables: []report.Table{{Title: "Completion times", About: slowdownAbout(results) + o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
+	if o.besides(results) {
 		p.Tables = append(p.Tables, report.Table{Title: "Lab beside simulator", About: besideAbout, Head: besideHead, Rows: besideRows(results)})
 	}
 	return p
 }
 
 // besideAbout says what the simulator has of the lab.
-const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so the lab may lose a SYN where the simulator does not (a SYN that is sent again costs a second; the column counts them in rows of the kernel's TCP, of all sizes); the measured delay includes the programs'; links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes. Slowdowns of both divide by what a flow takes alone in the idle lab."
+const besideAbout = "The simulator plays the same flows. It has the lab's rates, queues and measured delay, and a TCP with Linux's timeouts, initial window and headers. Other than the lab: queues count bytes, where the lab's count packets, so the lab may lose a SYN where the simulator does not (a SYN that is sent again costs a second; the column counts them in rows of the kernel's TCP, of all sizes); the measured delay includes the programs'; links store and forward each packet, where the lab's token buckets pass two at once when they have been idle; NewReno in place of cubic, without tail loss probes; reordering is put in order at the receiver, where the kernel resends and undoes."

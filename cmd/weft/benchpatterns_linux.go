@@ -48,6 +48,9 @@ const (
 // The least that weft switch allows, and the most for which placements last long enough.
 const minPatternsPeriod, maxPatternsPeriod = 100 * time.Millisecond, elephant.MaxValid / patternsLifetime
 
+// patternsWarmup is how many periods it takes at least until what is placed is measured.
+const patternsWarmup = 4
+
 // patternsRow is a way to spread traffic.
 type patternsRow struct {
 	name, about string
@@ -107,10 +110,10 @@ func newBenchPatternsCmd() *cobra.Command {
 	f.DurationVar(&o.warmup, "warmup", 2*time.Second, "time before that")
 	f.IntVar(&o.mappings, "mappings", 5, "runs of each pattern, each with a mapping of its own where it is random; the rows share them, and medians are shown")
 	f.IntVar(&o.probes, "probes", 125, "most probes a second of each weft host, which share this machine")
-	f.DurationVar(&o.period, "period", 500*time.Millisecond, "of reports and of weft scheduler's rounds; --warmup should be four times as long")
+	f.DurationVar(&o.period, "period", 500*time.Millisecond, fmt.Sprintf("of reports and of weft scheduler's rounds; --warmup should be %d times as long", patternsWarmup))
 	f.Uint64Var(&o.seed, "seed", 1, "of the first mapping")
 	f.StringVar(&o.name, "name", "patt", "name of the labs of network namespaces")
-	f.BoolVar(&o.quick, "quick", false, "one mapping of each pattern, measured for 2s after 1s, where the flags do not say other values")
+	f.BoolVar(&o.quick, "quick", false, "one mapping of each pattern, measured for 2s after 1s, with a period of 250ms, where the flags do not say other values")
 	f.StringVar(&o.report, "report", "", "`file` for the results as HTML")
 	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
 	f.Lookup("append").NoOptDefVal = resultsFile
@@ -131,9 +134,9 @@ Here they use the kernel's TCP. The thesis' columns are shown beside: those of T
 for ECMP, Hedera and the non-blocking switch, of Table 3.1 for the others.
 
 Rows with weft scheduler run it and Debian's etcd (package etcd-server), which nodes reach
-by a control network. Beside the results is how long the control loop takes: from the first report of a
-flow until its placement is in force at its edge switch or host (compare Table 4.7). Flows
-of links that are not full may be reported in a later period.
+by a control network. Beside the results is how long the control loop takes: from the first
+report of a flow until its placement is in force at its edge switch or host (compare Table
+4.7). Flows of links that are not full may be reported in a later period.
 
 Rows:
 `)
@@ -155,8 +158,11 @@ func (o *benchPatternsOptions) shorten(changed func(flag string) bool) {
 	if !changed("duration") {
 		o.duration = 2 * time.Second
 	}
+	if !changed("period") {
+		o.period = 250 * time.Millisecond
+	}
 	if !changed("warmup") {
-		o.warmup = time.Second
+		o.warmup = max(time.Second, patternsWarmup*o.period)
 	}
 }
 

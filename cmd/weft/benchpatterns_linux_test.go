@@ -5,11 +5,14 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/bench/papers/thesis"
 	"weft/bench/schedulerlab"
+	"weft/bench/testbed"
 	"weft/internal/slowtest"
 )
 
@@ -28,11 +31,53 @@ func TestBenchPatterns_bad(t *testing.T) {
 	wantError(t, bench+"--rows ecmp,ecmp", "--rows", "twice")
 }
 
+// A quick run yields to flags, and follows the advice that --period gives, unless the flags do not.
 func TestBenchPatterns_quickYieldsToFlags(t *testing.T) {
-	o := benchPatternsOptions{mappings: 5, duration: time.Minute, warmup: 3 * time.Second}
-	o.shorten(func(flag string) bool { return flag == "duration" })
-	if o.mappings != 1 || o.duration != time.Minute || o.warmup != time.Second {
-		t.Errorf("%+v", o)
+	flags := []string{"mappings", "duration", "warmup", "period"}
+	for set := range 1 << len(flags) {
+		changed := func(flag string) bool { return set>>slices.Index(flags, flag)&1 > 0 }
+		given := benchPatternsOptions{mappings: 7, duration: time.Minute, warmup: 9 * time.Second, period: 3 * time.Second}
+		o := given
+		o.shorten(changed)
+		for flag, is := range map[string][2]time.Duration{
+			"mappings": {time.Duration(o.mappings), time.Duration(given.mappings)}, "duration": {o.duration, given.duration},
+			"warmup": {o.warmup, given.warmup}, "period": {o.period, given.period},
+		} {
+			if changed(flag) != (is[0] == is[1]) {
+				t.Errorf("flags %04b: %s is %v", set, flag, is[0])
+			}
+		}
+		if o.warmup < patternsWarmup*o.period && !changed("warmup") {
+			t.Errorf("flags %04b: a warmup of %v with a period of %v", set, o.warmup, o.period)
+		}
+	}
+}
+
+// What is least idle is so of all runs of all rows. What is not known is not it.
+func TestBenchPatterns_leastIdle(t *testing.T) {
+	for _, c := range []struct {
+		idle []float64
+		want float64
+		void bool
+	}{{nil, -1, false}, {[]float64{-1, -1}, -1, false}, {[]float64{50, testbed.CPUBound - 1, 45}, testbed.CPUBound - 1, true}, {[]float64{60, -1, testbed.CPUBound}, testbed.CPUBound, false}, {[]float64{-1, 0}, 0, true}} {
+		if got, void := leastIdle(c.idle), patternsVoid(c.idle); got != c.want || void != c.void {
+			t.Errorf("%v: %g, void %t; want %g, %t", c.idle, got, void, c.want, c.void)
+		}
+	}
+	o := benchPatternsOptions{chosen: thesis.Patterns()[:2]}
+	rows := patternsRows[:3]
+	idle := [][]float64{{40, -1, 30}, {-1, -1, -1}}
+	var results []patternsResult
+	for i, p := range o.chosen {
+		for k, r := range rows {
+			results = append(results, patternsResult{Row: r.name, Pattern: p.Name, IdlePercent: idle[i][k]})
+		}
+	}
+	table := o.table(rows, results)
+	for i, want := range []string{"least idle %", "30", "-"} {
+		if got := table[i][len(table[i])-1]; got != want {
+			t.Errorf("row %d ends with %q, want %q", i, got, want)
+		}
 	}
 }
 
@@ -51,7 +96,7 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if err := os.WriteFile(section, []byte("# Results\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := benchPatternsOptions{rate: 4, probes: 125, period: 200 * time.Millisecond, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
+	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
 		report: filepath.Join(dir, "report.html"), append: section, self: self.Args[:1], env: self.Env}
 	o.shorten(func(string) bool { return false })
 	var out, notes bytes.Buffer

@@ -22,8 +22,8 @@ type patternsLoop struct {
 	Moved     uint64  `json:"placements_changed"` // since the start
 	Terms     uint64  `json:"terms"`              // that the scheduler has led
 	Expired   uint64  `json:"pins_expired"`       // since the start, for want of a word from the scheduler
-	Chosen    int     `json:"flows"`              // of the last run, that have a choice of paths
-	Pinned    int     `json:"pinned"`             // of these, at its end
+	Chosen    int     `json:"pairs_with_choice"`  // of hosts in the last run: they have a choice of paths
+	Pinned    int     `json:"pinned"`             // flows between these, at its end
 	Whole     int     `json:"whole_paths"`        // of these, on their whole path
 }
 
@@ -66,7 +66,7 @@ func (w *loopWatch) read(ctx context.Context, t *topology.Topology, to []topolog
 
 // aboutLoops says what loopsTable shows.
 func (o *benchPatternsOptions) aboutLoops() string {
-	return fmt.Sprintf("The control loop, in ms: from a flow's first report until its placement is in force at its edge switch or host, of it the last round's computation and write to etcd; reports and rounds each %v, which is waited for. Pinned: of the flows with a choice of paths, those that had one at the end of the last run of each pattern, on the whole path in parentheses. The thesis (Table 4.7) computes 100.2 for 1,024 hosts with a flow each, of which it takes 100 for the computation, and does not count the waiting.", o.period)
+	return fmt.Sprintf("The control loop, in ms: from a flow's first report until its placement is in force at its edge switch or host. Reports and rounds come each %v, and the wait for them is part of it. round, etcd: what the scheduler's last round took to compute and to write. pinned: of the pairs of hosts with a choice of paths, those whose flow had one at the end of the last run of each pattern; in parentheses those on the whole path. The thesis (Table 4.7) computes 100.2 for 1,024 hosts with a flow each, of which it takes 100 for the computation. It does not count the wait.", o.period)
 }
 
 // loopsTable has a scheduler a row, its head first.

@@ -29,7 +29,7 @@ type patternsResult struct {
 	Jain           float64       `json:"jain"`
 	Retransmits    int64         `json:"retransmits"`
 	RTTP99         float64       `json:"rtt_p99_us"`
-	IdlePercent    float64       `json:"idle_percent"`            // of the processors, median of the runs
+	IdlePercent    float64       `json:"idle_percent"`            // of the processors, in the run that had the least; -1: not known
 	Void           bool          `json:"void"`                    // in a run it was so little that it shows the machine
 	PaperPercent   float64       `json:"paper_percent,omitempty"` // what the thesis has for the same
 	Loop           *patternsLoop `json:"control_loop,omitempty"`  // with weft scheduler
@@ -142,12 +142,24 @@ func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Se
 	}
 	return patternsResult{Row: row.name, Pattern: pattern.Name, Topology: row.fabric(), RateMbit: o.rate, Seed: o.seed,
 		PercentOfIdeal: stats.Median(percent), Runs: percent, Jain: stats.Median(jain), Retransmits: int64(stats.Median(retransmits)),
-		RTTP99: stats.Percentile(rtt, 99), IdlePercent: stats.Median(idle), Void: patternsVoid(idle), PaperPercent: paper, Loop: loop}, nil
+		RTTP99: stats.Percentile(rtt, 99), IdlePercent: leastIdle(idle), Void: patternsVoid(idle), PaperPercent: paper, Loop: loop}, nil
+}
+
+// leastIdle is the least of those that are known, -1 without any.
+func leastIdle(idle []float64) float64 {
+	least := -1.0
+	for _, percent := range idle {
+		if percent >= 0 && (least < 0 || percent < least) {
+			least = percent
+		}
+	}
+	return least
 }
 
 // patternsVoid reports whether in a run the processors were too busy.
 func patternsVoid(idle []float64) bool {
-	return slices.ContainsFunc(idle, func(percent float64) bool { return percent >= 0 && percent < testbed.CPUBound })
+	least := leastIdle(idle)
+	return least >= 0 && least < testbed.CPUBound
 }
 
 // fabric is what the row's lab is.
@@ -172,7 +184,7 @@ func receivers(to []topology.NodeID, mbit []float64) (list []float64) {
 
 // about says what the table shows.
 func (o *benchPatternsOptions) about() string {
-	return fmt.Sprintf("%s, %g Mbit/s, kernel TCP; what arrives in percent of the bisection bandwidth, which is %d hosts at the rate of their links, of which plain TCP delivers %d bytes of each %d; median of %d runs of %v, in parentheses the least and the most; seed %d. VOID: the processors were idle less than %d %% of a run, so it shows the machine and not the fabric.",
+	return fmt.Sprintf("%s, %g Mbit/s, kernel TCP; what arrives in percent of the bisection bandwidth, which is %d hosts at the rate of their links, of which plain TCP delivers %d bytes of each %d; median of %d runs of %v, in parentheses the least and the most; seed %d. VOID: the processors were idle less than %d %% of a run, so it shows the machine and not the fabric. least idle %%: in the run that had the least.",
 		patternsFabric, o.rate, o.shape.NumHosts(), plainPayload, fullFrame, o.mappings, o.duration, o.seed, testbed.CPUBound)
 }
 
@@ -189,11 +201,12 @@ func (o *benchPatternsOptions) table(rows []patternsRow, results []patternsResul
 	}
 	table := [][]string{append(head, "least idle %")}
 	for _, p := range o.chosen {
-		line, idle := []string{p.Name}, 100.0
+		line := []string{p.Name}
+		var idle []float64
 		for _, row := range rows {
 			i := slices.IndexFunc(results, func(r patternsResult) bool { return r.Row == row.name && r.Pattern == p.Name })
 			r := results[i]
-			idle = min(idle, r.IdlePercent)
+			idle = append(idle, r.IdlePercent)
 			cell := fmt.Sprintf("%.1f", r.PercentOfIdeal)
 			if len(r.Runs) > 1 {
 				cell += fmt.Sprintf(" (%.0f to %.0f)", slices.Min(r.Runs), slices.Max(r.Runs))
@@ -212,7 +225,11 @@ func (o *benchPatternsOptions) table(rows []patternsRow, results []patternsResul
 				line = append(line, fmt.Sprintf("%.1f", row.paper(p)))
 			}
 		}
-		table = append(table, append(line, fmt.Sprintf("%.0f", idle)))
+		least := "-"
+		if percent := leastIdle(idle); percent >= 0 {
+			least = fmt.Sprintf("%.0f", percent)
+		}
+		table = append(table, append(line, least))
 	}
 	return table
 }

@@ -42,7 +42,8 @@ func newSchedulerBed(t *testing.T, hosts bool) *schedulerBed {
 	if err := schedulerlab.Check(); err != nil {
 		t.Skip(err)
 	}
-	ctx, self := t.Context(), program(t)
+	self := program(t)
+	ctx := context.WithoutCancel(t.Context()) // which Go ends before Close: all that has ended would be taken for interrupted
 	b := &schedulerBed{t: t}
 	l, err := lab.Hold(ctx, lab.Config{Name: kerneltest.LabName("s"), RateMbit: 8, Topology: kerneltest.Topology(t, "fat-tree:k=4"), Balance: "ecmp"})
 	if err != nil {

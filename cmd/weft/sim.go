@@ -63,8 +63,8 @@ func (o *simOptions) check() error {
 	if o.Jobs < 1 {
 		return usagef("--jobs=%d: must be 1 or more", o.Jobs)
 	}
-	if o.Seeds < 1 || o.Seeds > maxSeeds {
-		return usagef("--seeds=%d: must be from 1 to %d", o.Seeds, maxSeeds)
+	if o.Seeds < 1 || o.Seeds > papers.MaxSeeds {
+		return usagef("--seeds=%d: must be from 1 to %d", o.Seeds, papers.MaxSeeds)
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Seeds-1) {
 		return usagef("--seed=%d: must be lower, for the last of --seeds=%d to be a seed", o.Seed, o.Seeds)
@@ -79,9 +79,6 @@ func (o *simOptions) enoughToKeep() error {
 	}
 	return nil
 }
-
-// maxSeeds is more than anyone waits for.
-const maxSeeds = 100
 
 func newSimListCmd() *cobra.Command {
 	var asJSON bool
@@ -175,7 +172,7 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 	}
 	b.Keep = cache.keeper()
 	if o.shard.N > 0 {
-		return o.runShard(ctx, notes, selected, b, cache)
+		return o.runShard(ctx, notes, selected, names, b, cache)
 	}
 	return o.printReports(ctx, w, notes, selected, names, b)
 }

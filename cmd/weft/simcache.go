@@ -109,17 +109,10 @@ func (c *partCache) write(name string, b []byte) error {
 
 // thisBuild is the commit that this program was built from, or the hash of the program.
 func thisBuild() (parts.Build, error) {
-	b := parts.Build{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			if s.Key == "GO"+strings.ToUpper(runtime.GOARCH) { // GOAMD64=v3 rounds differently from v1
-				b.Platform += " " + s.Value
-			}
-		}
-		if v := versionOf(info); v.Revision != "" && !v.Modified {
-			b.Commit = v.Revision
-			return b, nil
-		}
+	info, _ := debug.ReadBuildInfo()
+	b := buildOf(info)
+	if b.Commit != "" {
+		return b, nil
 	}
 	path, err := os.Executable()
 	if err != nil {
@@ -134,4 +127,41 @@ func thisBuild() (parts.Build, error) {
 	_, err = io.Copy(sum, f)
 	b.Executable = hex.EncodeToString(sum.Sum(nil))
 	return b, err
+}
+
+// buildOf is what a program knows of how it was built; nil: nothing. The commit is left out
+// if the checkout had changes.
+func buildOf(info *debug.BuildInfo) parts.Build {
+	b := parts.Build{Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if info == nil {
+		return b
+	}
+	b.Settings = settingsOf(info)
+	for _, s := range info.Settings {
+		if s.Key == "GO"+strings.ToUpper(runtime.GOARCH) { // GOAMD64=v3 rounds differently from v1
+			b.Platform += " " + s.Value
+		}
+	}
+	if v := versionOf(info); !v.Modified {
+		b.Commit = v.Revision
+	}
+	return b
+}
+
+// settingsOf is a hash of what a program was built with, besides the commit: flags of
+// compilers, tags, experiments, and the modules that another go.mod may have chosen. What
+// the linker was told changes no figure.
+func settingsOf(info *debug.BuildInfo) string {
+	sum := sha256.New()
+	for _, s := range info.Settings {
+		if s.Key != "-ldflags" && s.Key != "vcs" && !strings.HasPrefix(s.Key, "vcs.") {
+			fmt.Fprintf(sum, "%q=%q\n", s.Key, s.Value)
+		}
+	}
+	for _, m := range info.Deps {
+		for ; m != nil; m = m.Replace {
+			fmt.Fprintf(sum, "%q %q %q\n", m.Path, m.Version, m.Sum)
+		}
+	}
+	return hex.EncodeToString(sum.Sum(nil)[:8])
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -19,11 +20,13 @@ func newSimMergeCmd() *cobra.Command {
 		Use:   "merge DIRECTORY...",
 		Short: "Put together what shards of a run gave",
 		Long: `Merge reads the directories that weft sim run --shard has written (weft sim mutants
---shard likewise), and prints what one run of all would have printed: the same bytes. It
-runs nothing. It needs the weft that ran, as verdicts are by its rules.
+--shard likewise), and prints what one run of all would have printed: the same bytes. Only
+what the run took of machines differs: in the JSON wall_s, cpu_s, packet_hops_per_cpu_s
+and rss_mb, on the page of --report these and the machines.
 
-It refuses parts of several builds, of several runs, or with another form than the run's,
-and names both; files that are torn; and a run of which a part is missing.`,
+It runs nothing. It needs the weft that ran, as verdicts are by its rules. It reads the
+parts that the shards' plan names, and nothing else. It refuses plans of several runs or
+builds, and names them; parts that are torn; and a run of which a part is missing.`,
 		Example: "  weft sim merge results\n  weft sim merge machine1 machine2 --store bench/papers/results",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, dirs []string) error {
@@ -53,21 +56,24 @@ func (o *simOptions) merge(ctx context.Context, w, notes io.Writer, all []papers
 	if build != m.Build {
 		return fmt.Errorf("weft sim merge: the parts are by %s, and this weft is %s: merge with the weft that ran", m.Build, build)
 	}
-	list, err := papers.Select(all, m.Experiments)
+	list, err := papers.Select(all, m.Names())
 	if err != nil {
-		return fmt.Errorf("weft sim merge: the plan has %w", err)
+		return fmt.Errorf("weft sim merge: %s is bad: %w", m.File(), err)
 	}
-	o.Quick, o.Seed, o.Seeds, o.Jobs = m.Quick, m.Seed, m.Seeds, 1
+	if !slices.EqualFunc(list, m.Experiments, func(e papers.Experiment, name string) bool { return e.Name == name }) {
+		return fmt.Errorf("weft sim merge: %s is bad: its experiments are not what it was asked for: remove it, and run a shard again, which writes it", m.File())
+	}
+	o.Quick, o.Seed, o.Seeds = m.Quick, m.Seed, m.Seeds
 	b, err := o.batch(list, m.Mutants)
 	if err != nil {
 		return err
 	}
-	if err := m.Complete(papers.Units(b.Subjects, b.Options)); err != nil {
+	if err := m.Load(papers.Units(b.Subjects, b.Options)); err != nil {
 		return fmt.Errorf("weft sim merge: %w", err)
 	}
 	b.Keep = m
 	if m.Mutants {
 		return o.printTrials(ctx, w, notes, b)
 	}
-	return o.printReports(ctx, w, notes, list, m.Experiments, b)
+	return o.printReports(ctx, w, notes, list, m.Names(), b)
 }

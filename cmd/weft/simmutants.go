@@ -61,7 +61,7 @@ func (o *simOptions) mutants(ctx context.Context, w, notes io.Writer, all []pape
 	}
 	b.Keep = cache.keeper()
 	if o.shard.N > 0 {
-		return o.runShard(ctx, notes, selected, b, cache)
+		return o.runShard(ctx, notes, selected, names, b, cache)
 	}
 	return o.printTrials(ctx, w, notes, b)
 }

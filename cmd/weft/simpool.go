@@ -39,9 +39,9 @@ func (o *simOptions) pool(ctx context.Context, notes io.Writer, b papers.Batch, 
 		p.units(now)
 	}
 	err := b.Run(ctx, func(subject int, r *papers.Report, err error) { tell(p, subject, r, err) })
-	if ctx.Err() != nil && o.cache != "" {
+	if ctx.Err() != nil && o.cache != "" && last.Units > 0 {
 		p.clear()
-		fmt.Fprintf(notes, "%d of %d seeds of experiments are in %s: the same command goes on from there\n", last.Done, last.Units, o.cache)
+		fmt.Fprintf(notes, "%d of %d seeds of experiments are in %s: the same command goes on from there\n", last.Saved, last.Units, o.cache)
 	}
 	return err
 }

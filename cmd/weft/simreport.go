@@ -85,12 +85,20 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 	return errors.Join(failed, file.write(o.page("report", names, reports).Write))
 }
 
-// page is what weft sim report writes of reports that a command has made.
+// page is what weft sim report writes of reports that a command has made, here or where
+// their parts are from.
 func (o *simOptions) page(command string, names []string, reports []*papers.Report) papers.Page {
+	fact := papers.Parameter{Name: "Machine", Value: cpuModel() + ": " + machine()}
+	if all := papers.Machines(reports...); len(all) > 0 {
+		fact.Value = strings.Join(all, "; ")
+	}
 	p := papers.Page{
-		Command: fmt.Sprintf("%s --seed %d -j %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed, o.Jobs),
-		Facts:   []papers.Parameter{{Name: "Machine", Value: cpuModel() + ": " + machine()}},
+		Command: fmt.Sprintf("%s --seed %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed),
+		Facts:   []papers.Parameter{fact},
 		Reports: reports,
+	}
+	if o.Jobs > 0 { // 0: shards had their own
+		p.Command += fmt.Sprintf(" -j %d", o.Jobs)
 	}
 	if o.Seeds > 1 {
 		p.Command += fmt.Sprintf(" --seeds %d", o.Seeds)

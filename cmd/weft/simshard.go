@@ -54,9 +54,9 @@ func (o *simOptions) checkShard() error {
 	return nil
 }
 
-// runShard runs a share of a batch, and says where it is.
-func (o *simOptions) runShard(ctx context.Context, notes io.Writer, list []papers.Experiment, b papers.Batch, cache *partCache) error {
-	plan := parts.PlanOf(cache.build, list, len(b.Subjects) > len(list), o.Options)
+// runShard runs a share of a batch of experiments, asked for by names, and says where it is.
+func (o *simOptions) runShard(ctx context.Context, notes io.Writer, list []papers.Experiment, names []string, b papers.Batch, cache *partCache) error {
+	plan := parts.PlanOf(cache.build, list, names, len(b.Subjects) > len(list), o.Options)
 	text, err := plan.Encode()
 	if err != nil {
 		return err

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"weft/bench/papers"
 	"weft/internal/exitcode"
@@ -41,10 +40,13 @@ func counted(n *atomic.Int32) []papers.Experiment {
 }
 
 // outputs are all that weft sim run and merge can print: text, JSON without what the machine
-// took, a page without its facts.
-type outputs struct{ text, json, page string }
+// took, a page without its facts, and the command on it without -j, which shards do not share.
+type outputs struct{ text, json, page, command string }
 
-var took = regexp.MustCompile(`"(wall_s|cpu_s|packet_hops_per_cpu_s|rss_mb)": [^,]*`)
+var (
+	took  = regexp.MustCompile(`"(wall_s|cpu_s|packet_hops_per_cpu_s|rss_mb)": [^,]*`)
+	flagJ = regexp.MustCompile(` -j [0-9]+`)
+)
 
 func outputsOf(t *testing.T, o simOptions, command func(o *simOptions, w io.Writer) error) (all outputs) {
 	t.Helper()
@@ -66,7 +68,12 @@ func outputsOf(t *testing.T, o simOptions, command func(o *simOptions, w io.Writ
 	if drawn == "" || end == "" {
 		t.Fatalf("the page has no sections, or no command: %s", page)
 	}
-	return outputs{text.String(), took.ReplaceAllString(js.String(), `"$1": 0`), drawn}
+	_, end, _ = strings.Cut(end, "<pre>")
+	by, _, ok := strings.Cut(end, "</pre>")
+	if !ok {
+		t.Fatalf("the page has no command: %s", page)
+	}
+	return outputs{text.String(), took.ReplaceAllString(js.String(), `"$1": 0`), drawn, flagJ.ReplaceAllString(by, "")}
 }
 
 // With -j 1, with -j 2, from what was kept, and merged from shards, in one directory or in
@@ -90,6 +97,9 @@ func TestSimRun_theSameBytes(t *testing.T) {
 		}
 		if got.page != want.page {
 			t.Errorf("%s: page\n%s\nwant\n%s", what, got.page, want.page)
+		}
+		if got.command != want.command || !strings.HasPrefix(want.command, "weft sim run all --seed 7") {
+			t.Errorf("%s: command %s, want %s", what, got.command, want.command)
 		}
 	}
 	o.Jobs = 2
@@ -267,24 +277,4 @@ func TestSimShard_bad(t *testing.T) {
 	wantError(t, "sim merge", "DIRECTORY is missing")
 	wantError(t, "sim merge "+t.TempDir()+"/no", "is no directory")
 	wantError(t, "sim merge "+t.TempDir(), "there is no plan")
-}
-
-func TestTimeLeft(t *testing.T) {
-	for _, c := range []struct {
-		elapsed        time.Duration
-		perMille, kept int
-		want           time.Duration
-	}{
-		{time.Minute, 0, 0, 0},
-		{time.Minute, 4, 0, 0},
-		{time.Minute, 500, 0, time.Minute},
-		{time.Minute, 500, 400, 5 * time.Minute},
-		{time.Minute, 1000, 900, 0},
-		{time.Hour + 29*time.Second, 500, 0, time.Hour},
-		{time.Second, 501, 500, 0},
-	} {
-		if got := timeLeft(c.elapsed, papers.Progress{PerMille: c.perMille, Kept: c.kept}); got != c.want {
-			t.Errorf("%v, %d of a thousand, %d kept: %v, want %v", c.elapsed, c.perMille, c.kept, got, c.want)
-		}
-	}
 }

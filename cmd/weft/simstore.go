@@ -93,11 +93,7 @@ func (s *resultStore) report(r *papers.Report) error {
 	if s == nil {
 		return nil
 	}
-	head := s.head()
-	if len(r.Machines) > 0 {
-		head.Machine = strings.Join(r.Machines, "; ")
-	}
-	run, err := results.Of(r, head)
+	run, err := results.Of(r, s.head())
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}

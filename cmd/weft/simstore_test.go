@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -64,11 +65,7 @@ func TestSimMutants_areAsStored(t *testing.T) {
 				t.Skip("one of six runs, all with WEFT_TESTS=all")
 			}
 			t.Parallel()
-			trials, err := papers.TryMutants(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, got := range trials {
+			for _, got := range quickTrials(t, e) {
 				j := slices.IndexFunc(stored.Mutants, func(s results.Trial) bool {
 					return s.Quick && s.Experiment == got.Experiment && s.Mutant == got.Mutant
 				})
@@ -84,6 +81,26 @@ func TestSimMutants_areAsStored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// quickTrials runs an experiment and its mutants in the small form.
+func quickTrials(t *testing.T, e papers.Experiment) []papers.Trial {
+	t.Helper()
+	o := simJobs(1, 1)
+	o.Quick = true
+	b, err := o.batch([]papers.Experiment{e}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := make([]*papers.Report, len(b.Subjects))
+	failed := b.Run(t.Context(), func(i int, r *papers.Report, err2 error) {
+		reports[i] = r
+		err = errors.Join(err, err2)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	return papers.Trials(b.Subjects, b.Options, reports)
 }
 
 // mutable is an experiment of which neither mutant is told.

@@ -35,16 +35,19 @@ func BenchmarkCost(b *testing.B) {
 		}
 		bytes := 0
 		count := func(_ netip.AddrPort, m []byte) { bytes += len(m) }
-		for name, encode := range map[string]func(n int) bool{
-			"reports":    func(n int) bool { return node.Report(Report{flows[:n]}, 0, count) },
-			"placements": func(n int) bool { return desk.Place(hostAddr, places[:n], 0, count) },
+		for _, side := range []struct {
+			name   string
+			encode func(n int) bool
+		}{
+			{"reports", func(n int) bool { return node.Report(Report{flows[:n]}, 0, count) }},
+			{"placements", func(n int) bool { return desk.Place(hostAddr, places[:n], 0, count) }},
 		} {
 			for _, all := range []int{1000, 100_000, 1_000_000} {
-				b.Run(fmt.Sprintf("%s/%s/flows=%d", name, family, all), func(b *testing.B) {
+				b.Run(fmt.Sprintf("%s/%s/flows=%d", side.name, family, all), func(b *testing.B) {
 					bytes = 0
 					for range b.N {
 						for left := all; left > 0; left -= MaxFlows {
-							if !encode(min(left, MaxFlows)) {
+							if !side.encode(min(left, MaxFlows)) {
 								b.Fatal("there is no leader")
 							}
 						}

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -33,6 +34,36 @@ func TestKey_isTheFlows(t *testing.T) {
 		{netip.MustParseAddrPort("[::ffff:10.0.0.1]:1"), netip.MustParseAddrPort("[::ffff:10.0.0.2]:1"), TCP}} {
 		if f.Check() == nil {
 			t.Errorf("%v is good", f)
+		}
+	}
+}
+
+// A flow that is printed is read again, and what is no flow is not.
+func TestParseFlow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	at := func(six bool) netip.AddrPort {
+		var a [16]byte
+		for i := range a {
+			a[i] = byte(rng.Uint32())
+		}
+		if six {
+			return netip.AddrPortFrom(netip.AddrFrom16(a), uint16(rng.Uint32()))
+		}
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a[:4])), uint16(rng.Uint32()))
+	}
+	for n := range 256 * 4 {
+		f := Flow{Src: at(n%2 > 0), Dst: at(n%2 > 0), Protocol: uint8(n / 4)}
+		if got, err := ParseFlow(f.String()); got != f || err != nil {
+			t.Errorf("%v: %v, %v", f, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "must be", "tcp nonsense": "must be", "tcp 10.0.0.2:1 > 10.1.0.2:2 > 10.2.0.2:3": "must be", "tcp 10.0.0.2:1 < 10.1.0.2:2": "must be",
+		"tcp  10.0.0.2:1 > 10.1.0.2:2": "must be", "sctp 10.0.0.2:1 > 10.1.0.2:2": "protocol", "256 10.0.0.2:1 > 10.1.0.2:2": "protocol",
+		"tcp 10.0.0.2 > 10.1.0.2:2": "source", "udp 10.0.0.2:1 > 10.1.0.2:65536": "destination",
+	} {
+		if f, err := ParseFlow(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want an error with %q", text, f, err, want)
 		}
 	}
 }

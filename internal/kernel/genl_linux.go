@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
 
 	"github.com/vishvananda/netlink/nl"
@@ -66,6 +67,15 @@ func genlCall(on map[int]*nl.SocketHandle, family uint16, h GenlHeader, attrs ..
 	return answers, err
 }
 
+// ParseAttrs reads a list of attributes, whatever its bytes are. nl.ParseRouteAttr (netlink v1.3.1)
+// panics if the last one is not padded to 4 bytes.
+func ParseAttrs(b []byte) ([]syscall.NetlinkRouteAttr, error) {
+	if pad := -len(b) & (unix.NLA_ALIGNTO - 1); pad > 0 {
+		b = append(slices.Clone(b), make([]byte, pad)...)
+	}
+	return nl.ParseRouteAttr(b)
+}
+
 // GenlFamily returns the number of a generic netlink family; fs.ErrNotExist if the
 // kernel has none of that name.
 func GenlFamily(name string) (uint16, error) {
@@ -89,7 +99,7 @@ func genlFamily(name string) (all []syscall.NetlinkRouteAttr, err error) {
 		return nil, err
 	}
 	for _, b := range answers {
-		attrs, err := nl.ParseRouteAttr(b)
+		attrs, err := ParseAttrs(b)
 		if err != nil {
 			return nil, err
 		}
@@ -128,12 +138,12 @@ func GenlEvents(family, group string) (*nl.NetlinkSocket, error) {
 
 // genlGroup finds a group's number in the list of a family's groups, 0 if it is not there.
 func genlGroup(list []byte, name string) (id uint32, err error) {
-	groups, err := nl.ParseRouteAttr(list)
+	groups, err := ParseAttrs(list)
 	if err != nil {
 		return 0, err
 	}
 	for _, g := range groups {
-		attrs, err := nl.ParseRouteAttr(g.Value)
+		attrs, err := ParseAttrs(g.Value)
 		if err != nil {
 			return 0, err
 		}

@@ -134,11 +134,12 @@ func BenchmarkMirror(b *testing.B) {
 	}
 	defer m.Close()
 	mirror := NewMirror[elephant.Key, PinValue](m)
-	for name, set := range map[string]func(map[elephant.Key]PinValue) (int, error){
-		"mirror": mirror.Set, "sync": func(want map[elephant.Key]PinValue) (int, error) { return SyncMap(m, want) },
-	} {
+	for _, by := range []struct {
+		name string
+		set  func(map[elephant.Key]PinValue) (int, error)
+	}{{"mirror", mirror.Set}, {"sync", func(want map[elephant.Key]PinValue) (int, error) { return SyncMap(m, want) }}} {
 		for _, change := range []int{1, elephant.MaxPins} {
-			b.Run(fmt.Sprintf("%s/changed=%d", name, change), func(b *testing.B) {
+			b.Run(fmt.Sprintf("%s/changed=%d", by.name, change), func(b *testing.B) {
 				want := make(map[elephant.Key]PinValue)
 				for n := range elephant.MaxPins {
 					want[elephant.Key{SrcPort: [2]byte{byte(n >> 8), byte(n)}}] = PinValue{}
@@ -148,7 +149,7 @@ func BenchmarkMirror(b *testing.B) {
 					for n := range change {
 						want[elephant.Key{SrcPort: [2]byte{byte(n >> 8), byte(n)}}] = PinValue{Until: uint64(i) + 1}
 					}
-					if _, err := set(want); err != nil {
+					if _, err := by.set(want); err != nil {
 						b.Fatal(err)
 					}
 				}

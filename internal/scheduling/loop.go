@@ -10,7 +10,8 @@ import (
 const loopsKept = 64
 
 // loopTimes are how long the control loop takes (thesis §4.4.4, Table 4.7): from a flow's first
-// report until its placement is in force in the program.
+// report until its placement is in force in the program. A flow that comes back while its pin is
+// in force waits for none.
 type loopTimes struct {
 	waiting map[elephant.Flow]time.Duration // reported and not pinned yet: since when
 	pinned  map[elephant.Flow]bool          // of the reported ones
@@ -18,16 +19,19 @@ type loopTimes struct {
 	last    []time.Duration // at most loopsKept, the latest last
 }
 
-// report notes what is reported. Flows that are not reported any more are forgotten.
-func (l *loopTimes) report(now time.Duration, list []elephant.Rate) {
+// report notes what is reported, among it flows that hold a pin. Flows that are not reported any
+// more are forgotten.
+func (l *loopTimes) report(now time.Duration, list []elephant.Rate, holds func(elephant.Flow) bool) {
 	waiting, pinned := make(map[elephant.Flow]time.Duration), make(map[elephant.Flow]bool)
 	for _, e := range list {
 		since, waits := l.waiting[e.Flow]
 		switch {
 		case l.pinned[e.Flow]:
 			pinned[e.Flow] = true
-		case waits:
+		case waits: // also if it has got a pin that the program does not know yet
 			waiting[e.Flow] = since
+		case holds(e.Flow):
+			pinned[e.Flow] = true
 		default:
 			waiting[e.Flow] = now
 		}
@@ -55,7 +59,7 @@ func (l *loopTimes) inForce(now time.Duration, pins []elephant.Pin) {
 func (l *loopTimes) milliseconds() []float64 {
 	list := make([]float64, len(l.last))
 	for i, d := range l.last {
-		list[i] = d.Round(time.Microsecond).Seconds() * 1e3
+		list[i] = float64(d.Round(time.Microsecond).Microseconds()) / 1e3
 	}
 	return list
 }

@@ -159,13 +159,14 @@ func (n *Node) turn() {
 	n.reported = n.detector.Read(now, n.counts)
 	r := wire.Report{Flows: make([]wire.Flow, len(n.reported))}
 	for i, e := range n.reported {
-		r.Flows[i] = wire.Flow{Tuple: tupleOf(e.Flow), Rate: uint64(e.Bits)}
+		r.Flows[i] = wire.Flow{Tuple: TupleOf(e.Flow), Rate: uint64(e.Bits)}
 	}
 	n.hear(n.client.Send(r))
+	holds := func(f elephant.Flow) bool { return n.pins.Holds(now, f) }
 	if n.heard {
-		n.loops.report(now, n.reported)
+		n.loops.report(now, n.reported, holds)
 	} else {
-		n.loops.report(now, nil)
+		n.loops.report(now, nil, holds)
 	}
 	if n.pins.Expire(now) || n.dirty {
 		err = n.setPins()
@@ -259,7 +260,8 @@ func (n *Node) placeOne(now time.Duration, p wire.Placement) {
 	}
 }
 
-func tupleOf(f elephant.Flow) flowcell.FiveTuple {
+// TupleOf is a flow as the scheduler has it.
+func TupleOf(f elephant.Flow) flowcell.FiveTuple {
 	return flowcell.FiveTuple{Src: flowcell.AddressFrom(f.Src.Addr()), Dst: flowcell.AddressFrom(f.Dst.Addr()),
 		SrcPort: f.Src.Port(), DstPort: f.Dst.Port(), Proto: f.Protocol}
 }

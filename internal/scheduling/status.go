@@ -28,7 +28,7 @@ type Status struct {
 	Unknown     uint64   `json:"unknown"` // placements by a path that this node does not have
 	LastRefused string   `json:"last_refused,omitempty"`
 
-	Loops   uint64    `json:"loops"`   // flows that were placed after they had been reported
+	Loops   uint64    `json:"loops"`   // flows that were placed after they had been reported; renewals are none
 	LoopsMS []float64 `json:"loop_ms"` // of the latest of these, 64 at most: from the first report until the placement was in force
 
 	Program elephant.ProgramStats `json:"program"`

@@ -26,17 +26,11 @@ func (f *File) checkScheduler() error {
 // duty is what the program at a switch does for schedulers: at edge switches it counts and pins,
 // at others that have a choice of ports up it pins.
 func (f *File) duty(c Config) elephant.Duty {
-	up := 0
-	for _, p := range c.Topology.Ports(c.Self) {
-		if p.Up {
-			up++
-		}
-	}
 	switch {
 	case !f.Scheduler.On():
 	case c.Topology.Node(c.Self).Layer == topology.LayerEdge:
 		return elephant.PinAndCount
-	case up > 1:
+	case c.Topology.ChoosesUp(c.Self):
 		return elephant.PinFlows
 	}
 	return elephant.Nothing

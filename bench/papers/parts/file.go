@@ -63,14 +63,18 @@ func Decode(name string, b []byte) (Key, *papers.Part, error) {
 // maxFile is far more than any part has.
 const maxFile = 64 << 20
 
-// Read reads a file of a directory of parts, if it is no larger than one may be.
+// Read reads a file of a directory of parts, if it is a regular one and no larger than one
+// may be. Its errors name the file.
 func Read(dir fs.FS, name string) ([]byte, error) {
 	info, err := fs.Stat(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxFile {
-		return nil, fmt.Errorf("has %d bytes: no part is that large", info.Size())
+	switch {
+	case !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s is no regular file: remove it", name)
+	case info.Size() > maxFile:
+		return nil, fmt.Errorf("%s has %d bytes, and no part is that large: remove it", name, info.Size())
 	}
 	return fs.ReadFile(dir, name)
 }

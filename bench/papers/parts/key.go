@@ -29,6 +29,9 @@ type Build struct {
 	Executable string `json:"executable,omitempty"`
 	Go         string `json:"go"`
 	Platform   string `json:"platform"` // processors round differently
+	// Settings is a hash of what else the program was built with: compilers that optimize
+	// less or more may round differently, too.
+	Settings string `json:"settings,omitempty"`
 }
 
 func (b Build) String() string {
@@ -36,7 +39,11 @@ func (b Build) String() string {
 	if b.Commit == "" {
 		of = fmt.Sprintf("executable %.12s, of a checkout with changes or of no known commit", b.Executable)
 	}
-	return of + ", " + b.Go + ", " + b.Platform
+	of += ", " + b.Go + ", " + b.Platform
+	if b.Settings != "" {
+		of += ", with settings " + b.Settings
+	}
+	return of
 }
 
 // Key says what a part is of.

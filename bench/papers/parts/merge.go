@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
-	"slices"
 	"strings"
 
 	"weft/bench/papers"
@@ -22,93 +20,141 @@ type Dir struct {
 // Merged are the parts of a plan.
 type Merged struct {
 	Plan
-	parts map[Key]found
+	planAt string // path
+	dirs   []Dir
+	parts  map[Key]*papers.Part
 }
 
-// found is a part and where it was.
-type found struct {
-	*papers.Part
-	path string
-}
-
-// Merge puts together what directories have of one plan, which one of them must have. It
-// refuses files that are torn, plans that differ, parts of other builds or of the other
-// form, and two parts of one key that differ; the error names both sides.
+// Merge finds the plan of directories, of which one must have one. It refuses plans that are
+// torn, bad or differ. Load reads the parts.
 func Merge(dirs ...Dir) (*Merged, error) {
-	m := &Merged{parts: make(map[Key]found)}
-	var planAt string
+	m := &Merged{dirs: dirs, parts: make(map[Key]*papers.Part)}
 	for _, d := range dirs {
-		names, err := fs.Glob(d.Files, "*.json")
+		names, err := fs.Glob(d.Files, plans+"*.json")
 		if err != nil {
 			return nil, err
 		}
 		for _, name := range names {
-			path := d.Name + "/" + name
 			b, err := Read(d.Files, name)
 			if err != nil {
-				return nil, fmt.Errorf("%s: %w", path, err)
+				return nil, fmt.Errorf("%s: %w", d.Name, err)
 			}
-			if strings.HasPrefix(name, plans) {
-				if planAt, err = m.plan(planAt, path, name, b); err != nil {
-					return nil, err
-				}
-			} else if err := m.add(path, name, b); err != nil {
+			if err := m.plan(d.path(name), name, b); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if planAt == "" {
+	if m.planAt == "" {
 		return nil, errors.New("there is no plan: weft sim run --shard writes one beside its parts")
-	}
-	for _, k := range slices.SortedFunc(maps.Keys(m.parts), byFile) {
-		at := m.parts[k].path
-		switch {
-		case k.Build != m.Build:
-			return nil, fmt.Errorf("%s is by %s, and %s wants %s: merge what one build gave", at, k.Build, planAt, m.Build)
-		case k.Quick != m.Quick:
-			return nil, fmt.Errorf("%s was run %s, and %s wants it %s: merge one form", at, form(k.Quick), planAt, form(m.Quick))
-		}
 	}
 	return m, nil
 }
 
+func (d Dir) path(name string) string { return d.Name + "/" + name }
+
 // plan takes a plan that is the same as the one that there is.
-func (m *Merged) plan(planAt, path, name string, b []byte) (string, error) {
+func (m *Merged) plan(path, name string, b []byte) error {
 	p, err := decodePlan(name, b)
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%s %w", path, err)
-	case planAt != "" && p.File() != m.File():
-		return "", fmt.Errorf("two plans: %s has %s; %s has %s: merge the parts of one", planAt, m.Plan, path, p)
-	case planAt != "":
-		return planAt, nil
+		return fmt.Errorf("%s %w: remove it, and run a shard again, which writes it", path, err)
+	case m.planAt == "":
+		m.Plan, m.planAt = p, path
+	case p.File() != m.File():
+		return fmt.Errorf("two plans: %s has %s; %s has %s: merge the parts of one, and remove the other plan's file", m.planAt, m.Plan, path, p)
 	}
-	m.Plan = p
-	return path, nil
+	return nil
 }
 
-// add takes a part, of which there may be another that is equal.
-func (m *Merged) add(path, name string, b []byte) error {
-	k, p, err := Decode(name, b)
-	if err != nil {
-		return fmt.Errorf("%s %w: remove it, and run its shard again", path, err)
+// Load reads the parts of units, and no other files: directories may have parts of other
+// builds, forms and experiments as well. It refuses files that are torn, and two parts of
+// one key that differ. It says which parts are missing, and what there is in their place.
+func (m *Merged) Load(units []papers.Unit) error {
+	const shown = 3
+	var missing []string
+	n := 0
+	for _, u := range units {
+		k := KeyOf(m.Build, u, m.Quick)
+		if err := m.load(k); err != nil {
+			return err
+		}
+		if m.parts[k] != nil {
+			continue
+		}
+		if n++; n <= shown {
+			missing = append(missing, k.String()+m.instead(k))
+		}
 	}
-	if other, ok := m.parts[k]; ok {
-		same, err := equal(other.Outcome, p.Outcome)
+	if n == 0 {
+		return nil
+	}
+	if n > shown {
+		missing = append(missing, fmt.Sprintf("and %d more", n-shown))
+	}
+	return fmt.Errorf("%d of %d parts are missing: %s: run their shards again, which runs nothing else", n, len(units), strings.Join(missing, "; "))
+}
+
+// load reads what directories have of a key: nothing, or what is equal in all that have it.
+func (m *Merged) load(k Key) error {
+	name, at := k.File(), ""
+	for _, d := range m.dirs {
+		b, err := Read(d.Files, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", d.Name, err)
+		}
+		_, p, err := Decode(name, b)
+		if err != nil {
+			return fmt.Errorf("%s %w: remove it, and run its shard again", d.path(name), err)
+		}
+		if at == "" {
+			m.parts[k], at = p, d.path(name)
+			continue
+		}
+		same, err := equal(m.parts[k].Outcome, p.Outcome)
 		if err != nil {
 			return err
 		}
 		if !same {
-			return fmt.Errorf("%s and %s are of one key and differ, which no two runs should: keep them, and report it", other.path, path)
+			return fmt.Errorf("%s and %s are of one key and differ, which no two runs should: keep them, and report it", at, d.path(name))
 		}
-		return nil
 	}
-	m.parts[k] = found{p, path}
 	return nil
 }
 
-// byFile is an order of keys, for errors to be the same each time.
-func byFile(a, b Key) int { return strings.Compare(a.File(), b.File()) }
+// instead says what there is in place of a part that is missing: one of another build, form
+// or setting.
+func (m *Merged) instead(k Key) string {
+	for _, d := range m.dirs {
+		names, err := fs.Glob(d.Files, fmt.Sprintf("%s-seed%d-*.json", k.Experiment, k.Seed))
+		if err != nil {
+			continue // of a name that is no pattern; there are none
+		}
+		for _, name := range names {
+			b, err := Read(d.Files, name)
+			if err != nil {
+				continue // of a file that is not wanted
+			}
+			other, _, err := Decode(name, b)
+			if err != nil || other.Mutant != k.Mutant {
+				continue
+			}
+			var is string
+			switch {
+			case other.Build != k.Build:
+				is = "is by " + other.Build.String()
+			case other.Quick != k.Quick:
+				is = "was run " + form(other.Quick)
+			default:
+				is = fmt.Sprintf("has the setting %s, and this weft's is %s", other.Setting, k.Setting)
+			}
+			return fmt.Sprintf(" (%s %s)", d.path(name), is)
+		}
+	}
+	return ""
+}
 
 func equal(a, b *papers.Outcome) (bool, error) {
 	x, err := json.Marshal(a)
@@ -119,51 +165,14 @@ func equal(a, b *papers.Outcome) (bool, error) {
 	return bytes.Equal(x, y), err
 }
 
-// Get is the part of a unit, or an error that says what there is in its place.
+// Get is the part of a unit that Load has read.
 func (m *Merged) Get(u papers.Unit) (*papers.Part, error) {
 	k := KeyOf(m.Build, u, m.Quick)
-	if f, ok := m.parts[k]; ok {
-		return f.Part, nil
+	if p := m.parts[k]; p != nil {
+		return p, nil
 	}
-	for _, other := range slices.SortedFunc(maps.Keys(m.parts), byFile) {
-		if other.Experiment == k.Experiment && other.Seed == k.Seed && other.Mutant == k.Mutant {
-			return nil, fmt.Errorf("%s has the setting %s of %s, this weft's is %s: merge with the weft that ran", m.parts[other].path, other.Setting, k.Experiment, k.Setting)
-		}
-	}
-	return nil, missing{k}
+	return nil, fmt.Errorf("%s is missing", k)
 }
 
 // Put never comes: nothing is run.
 func (m *Merged) Put(papers.Unit, *papers.Part) error { return nil }
-
-// Complete says which parts of units are missing, if any.
-func (m *Merged) Complete(units []papers.Unit) error {
-	const shown = 3
-	var names []string
-	n := 0
-	for _, u := range units {
-		_, err := m.Get(u)
-		var none missing
-		switch {
-		case err == nil:
-		case errors.As(err, &none):
-			if n++; n <= shown {
-				names = append(names, none.Key.String())
-			}
-		default:
-			return err
-		}
-	}
-	if n == 0 {
-		return nil
-	}
-	if n > shown {
-		names = append(names, fmt.Sprintf("and %d more", n-shown))
-	}
-	return fmt.Errorf("%d of %d parts are missing: %s: run their shards again, which runs nothing else", n, len(units), strings.Join(names, "; "))
-}
-
-// missing is the error for a part that no directory has.
-type missing struct{ Key }
-
-func (e missing) Error() string { return e.Key.String() + " is missing" }

@@ -4,8 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
+	"io/fs"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +39,7 @@ func TestKey_isOfAllThatAResultDependsOn(t *testing.T) {
 		"commit":     func(b *Build, _ *papers.Unit, _ *bool) { b.Commit = "770004a7" },
 		"executable": func(b *Build, _ *papers.Unit, _ *bool) { b.Commit, b.Executable = "", "770004a6" },
 		"compiler":   func(b *Build, _ *papers.Unit, _ *bool) { b.Go = "go1.27" },
+		"settings":   func(b *Build, _ *papers.Unit, _ *bool) { b.Settings = "1234" },
 		"platform":   func(b *Build, _ *papers.Unit, _ *bool) { b.Platform = "linux/arm64" },
 		"experiment": func(_ *Build, u *papers.Unit, _ *bool) { u.Name = "drb-f10" },
 		"seed":       func(_ *Build, u *papers.Unit, _ *bool) { u.Seed = 4 },
@@ -120,122 +120,17 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// run is the files of a run of two experiments with two seeds, in so many directories.
-func run(t *testing.T, b Build, quick bool, dirs int) []fstest.MapFS {
-	t.Helper()
-	list := []papers.Experiment{unit("drb-f9", 0).Experiment, unit("luopan-f2", 0).Experiment}
-	o := papers.Options{Seed: 3, Seeds: 2, Quick: quick}
-	plan := PlanOf(b, list, false, o)
-	text, err := plan.Encode()
-	if err != nil {
-		t.Fatal(err)
+// A pipe would be waited for, and a directory is no part.
+func TestRead_refuses(t *testing.T) {
+	d := fstest.MapFS{
+		"pipe.json":  {Mode: fs.ModeNamedPipe, Data: []byte("{}")},
+		"dir.json/x": {},
+		"file.json":  {Data: []byte("{}")},
 	}
-	all := make([]fstest.MapFS, dirs)
-	for i, u := range papers.Units(papers.Subjects(list), o) {
-		d := &all[i%dirs]
-		if *d == nil {
-			*d = fstest.MapFS{plan.File(): {Data: text}, ".weft-part-1": {Data: []byte("{")}, "notes.txt": {}}
+	for name, want := range map[string]string{"pipe.json": "pipe.json is no regular file", "dir.json": "dir.json is no regular file", "no.json": "no.json", "file.json": ""} {
+		b, err := Read(d, name)
+		if want == "" && (err != nil || string(b) != "{}") || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %q, %v", name, b, err)
 		}
-		k := KeyOf(b, u, quick)
-		(*d)[k.File()] = &fstest.MapFile{Data: encoded(t, k, part(float64(i)))}
-	}
-	return all
-}
-
-func named(all []fstest.MapFS) (dirs []Dir) {
-	for i, d := range all {
-		dirs = append(dirs, Dir{fmt.Sprint("d", i+1), d})
-	}
-	return dirs
-}
-
-func TestMerge(t *testing.T) {
-	units := papers.Units(papers.Subjects([]papers.Experiment{unit("drb-f9", 0).Experiment, unit("luopan-f2", 0).Experiment}), papers.Options{Seed: 3, Seeds: 2})
-	for dirs := 1; dirs <= 4; dirs++ {
-		all := run(t, build, false, dirs)
-		all = append(all, maps.Clone(all[0])) // twice the same is once
-		m, err := Merge(named(all)...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := m.Complete(units); err != nil || m.Seed != 3 || m.Seeds != 2 || m.Quick || !slices.Equal(m.Experiments, []string{"drb-f9", "luopan-f2"}) {
-			t.Errorf("%v, %+v", err, m.Plan)
-		}
-		for i, u := range units {
-			if p, err := m.Get(u); err != nil || p.Outcome.Rows[0].Ours != float64(i) {
-				t.Errorf("%d: %+v, %v", i, p, err)
-			}
-		}
-	}
-}
-
-func TestMerge_refuses(t *testing.T) {
-	other := build
-	other.Commit = "123456"
-	first := unit("drb-f9", 3)
-	file := KeyOf(build, first, false).File()
-	for _, c := range []struct {
-		name string
-		with func(d []fstest.MapFS) []fstest.MapFS
-		want []string
-	}{
-		{"two commits", func(d []fstest.MapFS) []fstest.MapFS { return append(d, run(t, other, false, 1)[0]) }, []string{"two plans: d1/plan-", "commit 770004a6", "; d3/plan-", "commit 123456"}},
-		{"two forms", func(d []fstest.MapFS) []fstest.MapFS { return append(d, run(t, build, true, 1)[0]) }, []string{"two plans", "seeds 3 to 4, in full", "seeds 3 to 4, with --quick"}},
-		{"a part of another commit", func(d []fstest.MapFS) []fstest.MapFS {
-			k := KeyOf(other, first, false)
-			d[1][k.File()] = &fstest.MapFile{Data: encoded(t, k, part(1))}
-			return d
-		}, []string{"d2/drb-f9-seed3-", "is by commit 123456", "d1/plan-", "wants commit 770004a6"}},
-		{"a quick part", func(d []fstest.MapFS) []fstest.MapFS {
-			k := KeyOf(build, first, true)
-			d[1][k.File()] = &fstest.MapFile{Data: encoded(t, k, part(1))}
-			return d
-		}, []string{"was run with --quick", "wants it in full"}},
-		{"a torn part", func(d []fstest.MapFS) []fstest.MapFS {
-			d[0][file].Data = d[0][file].Data[:99]
-			return d
-		}, []string{"d1/" + file + " is torn or was changed", "remove it, and run its shard again"}},
-		{"another figure of one key", func(d []fstest.MapFS) []fstest.MapFS {
-			d[1][file] = &fstest.MapFile{Data: encoded(t, KeyOf(build, first, false), part(17))}
-			return d
-		}, []string{"d1/" + file + " and d2/" + file + " are of one key and differ"}},
-		{"a torn plan", func(d []fstest.MapFS) []fstest.MapFS {
-			for name, f := range d[0] {
-				if strings.HasPrefix(name, plans) {
-					f.Data = bytes.Replace(f.Data, []byte(`"seeds": 2`), []byte(`"seeds": 1`), 1)
-				}
-			}
-			return d
-		}, []string{"d1/plan-", "torn or was changed"}},
-		{"no plan", func(d []fstest.MapFS) []fstest.MapFS {
-			return []fstest.MapFS{{file: d[0][file]}}
-		}, []string{"there is no plan", "weft sim run --shard"}},
-	} {
-		_, err := Merge(named(c.with(run(t, build, false, 2)))...)
-		if err == nil {
-			t.Errorf("%s: merged", c.name)
-			continue
-		}
-		for _, s := range c.want {
-			if !strings.Contains(err.Error(), s) {
-				t.Errorf("%s: no %q in: %v", c.name, s, err)
-			}
-		}
-	}
-}
-
-func TestMerged_missing(t *testing.T) {
-	units := papers.Units(papers.Subjects([]papers.Experiment{unit("drb-f9", 0).Experiment, unit("luopan-f2", 0).Experiment}), papers.Options{Seed: 3, Seeds: 2})
-	m, err := Merge(named(run(t, build, false, 4)[3:])...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Complete(units); err == nil || !strings.HasPrefix(err.Error(), "3 of 4 parts are missing: drb-f9, seed 3, in full; drb-f9, seed 4, in full; luopan-f2, seed 3, in full: ") {
-		t.Errorf("%v", err)
-	}
-	moved := unit("luopan-f2", 4)
-	moved.Setting[0].Value = "256 KB"
-	if err := m.Complete([]papers.Unit{moved}); err == nil || !strings.Contains(err.Error(), "d1/luopan-f2-seed4-") || !strings.Contains(err.Error(), "has the setting "+KeyOf(build, unit("luopan-f2", 4), false).Setting) || !strings.Contains(err.Error(), "this weft's is "+KeyOf(build, moved, false).Setting) {
-		t.Errorf("another setting: %v", err)
 	}
 }

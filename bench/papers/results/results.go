@@ -48,6 +48,14 @@ func (h Head) check(experiment string, quick bool, seeds int) error {
 	return nil
 }
 
+// by is h with the machines that gave the parts, if these say so.
+func (h Head) by(machines []string) Head {
+	if len(machines) > 0 {
+		h.Machine = strings.Join(machines, "; ")
+	}
+	return h
+}
+
 // Run is what an experiment gave.
 type Run struct {
 	Experiment string `json:"experiment"`
@@ -62,7 +70,8 @@ type Run struct {
 	Rows    []papers.Row   `json:"rows"` // those that the verdict depends on
 }
 
-// Of is what is kept of a report. That of a quick run, or of too few seeds, is an error.
+// Of is what is kept of a report. Machines of its parts take the place of the head's. That
+// of a quick run, or of too few seeds, is an error.
 func Of(r *papers.Report, h Head) (*Run, error) {
 	if r.Quick {
 		return nil, fmt.Errorf("%s: a quick run says nothing that is worth keeping: run it without --quick", r.Experiment)
@@ -71,7 +80,7 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 		return nil, err
 	}
 	run := &Run{
-		Experiment: r.Experiment, Head: h,
+		Experiment: r.Experiment, Head: h.by(r.Machines),
 		Seed: r.Seed, Seeds: max(r.Seeds, 1), WallS: short(r.WallS), CPUS: short(r.CPUS),
 		Verdict: r.Verdict, Score: r.Score, Because: r.Because,
 	}

@@ -56,6 +56,23 @@ func TestRun_isReadAsItWasWritten(t *testing.T) {
 	}
 }
 
+// What several machines gave is not said to be of the one that stores it.
+func TestOf_machines(t *testing.T) {
+	here, of := Head{Commit: "abc", Machine: "a laptop"}, []string{"a: 8 cores", "b: 4 cores"}
+	r := report(papers.Within("DRB", "Mbit/s", 895, 812, 10))
+	for want, machines := range map[string][]string{"a laptop": nil, "a: 8 cores; b: 4 cores": of} {
+		r.Machines = machines
+		run, err := Of(r, here)
+		if err != nil || run.Machine != want {
+			t.Errorf("%+v, %v, want %s", run, err, want)
+		}
+		trials, err := Trials([]papers.Trial{{Experiment: "a", Quick: true, Machines: machines}}, here)
+		if err != nil || trials[0].Machine != want {
+			t.Errorf("%+v, %v, want %s", trials, err, want)
+		}
+	}
+}
+
 func TestOf_refuses(t *testing.T) {
 	quick := report()
 	quick.Quick = true

@@ -17,13 +17,14 @@ type Trial struct {
 	Head
 }
 
-// Trials are what is kept of trials. Those of the full form with too few seeds are an error.
+// Trials are what is kept of trials. Machines of their parts take the place of the head's.
+// Those of the full form with too few seeds are an error.
 func Trials(of []papers.Trial, h Head) (trials []Trial, err error) {
 	for _, t := range of {
 		if err := h.check(t.Experiment, t.Quick, t.Seeds); err != nil {
 			return nil, err
 		}
-		trials = append(trials, Trial{t, h})
+		trials = append(trials, Trial{t, h.by(t.Machines)})
 	}
 	return trials, nil
 }
