@@ -86,9 +86,11 @@ func TestRun_schedules(t *testing.T) {
 		flows = fake.Reported(edge)
 		return len(flows) == 2 && int(flows[0].Tuple.SrcPort) == port && int(flows[1].Tuple.SrcPort) == port
 	})
-	if s := p.status().Scheduler; s.Elephants < 2 || len(s.Largest) != s.Elephants || s.Pins != 0 || s.Evicted != 0 {
-		t.Errorf("%+v", s)
-	}
+	// A reading of 100 ms in which a busy machine's sender did not run has no elephant.
+	l.within("the status has both", func() bool {
+		s := p.status().Scheduler
+		return s.Elephants >= 2 && len(s.Largest) == s.Elephants && s.Pins == 0 && s.Evicted == 0
+	})
 
 	src := l.id("h0.0.2")
 	place := func(n, path int, valid time.Duration) wire.Placement {
