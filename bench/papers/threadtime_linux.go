@@ -6,10 +6,4 @@ import (
 )
 
 // threadTime is what the calling thread has used, in its own code and the kernel's.
-func threadTime() time.Duration {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_THREAD, &u) != nil {
-		return 0
-	}
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
+func threadTime() time.Duration { return used(syscall.RUSAGE_THREAD) }
