@@ -25,6 +25,8 @@ type Experiment struct {
 	Setting []Parameter
 	// Mutants must not pass.
 	Mutants []Mutant
+	// Decisions say what rows that are out depend on.
+	Decisions []Decision
 	// Judge, if not nil, replaces the function Judge and Outcome.Because. It depends on the
 	// rows alone, which are those of all seeds.
 	Judge func(rows []Row) (Verdict, string)
