@@ -19,7 +19,7 @@ func (d Decided) All() bool { return d.Out > 0 && d.Of == d.Out }
 
 func (d Decided) String() string {
 	if d.Of == 0 {
-		return ""
+		return fmt.Sprintf("none of %d rows out decided", d.Out)
 	}
 	s := "decided"
 	if !d.All() {

@@ -81,10 +81,16 @@ func (r Row) out() bool {
 
 // has reports whether figures have one of a row.
 func has(figures []Figure, r Row) bool {
+	_, ok := figureOf(figures, r.Label, r.Metric)
+	return ok
+}
+
+// figureOf finds a row's figure.
+func figureOf(figures []Figure, label, metric string) (Figure, bool) {
 	for _, f := range figures {
-		if f.Label == r.Label && f.Metric == r.Metric {
-			return true
+		if f.Label == label && f.Metric == metric {
+			return f, true
 		}
 	}
-	return false
+	return Figure{}, false
 }
