@@ -55,8 +55,11 @@ func (d *Decision) check() error {
 	return nil
 }
 
+// ErrNoDecision is of experiments of which none has a decision.
+var ErrNoDecision = errors.New("none of these experiments has a decision: weft sim list --json shows which have")
+
 // WithDecisions are the experiments that have decisions, each with their values behind it.
-// If none has one, that is an error.
+// If none has one, that is ErrNoDecision.
 func WithDecisions(list []Experiment) (subjects []Subject, err error) {
 	for _, e := range list {
 		if len(e.Decisions) > 0 {
@@ -76,7 +79,7 @@ func WithDecisions(list []Experiment) (subjects []Subject, err error) {
 		}
 	}
 	if len(subjects) == 0 {
-		return nil, errors.New("none of these experiments has a decision")
+		return nil, ErrNoDecision
 	}
 	return subjects, nil
 }

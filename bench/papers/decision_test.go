@@ -57,15 +57,15 @@ func TestFindings(t *testing.T) {
 	d := buffers("a b c d e f g", "", "200", "400")
 	e := buffered(func(buffer float64, o Options) []Row {
 		return []Row{
-			Within("a", "m", 200, buffer, 10),       // out, and OK with 200 alone
-			Within("b", "m", 7, buffer, 10),         // out with each
-			AtMost("c", "m", 150, buffer, 0),        // OK, and out with each value
-			Order("d", buffer, 300),                 // out, and OK with 400
-			Claim("e", buffer > 100),                // out, and OK with both
-			Within("f", "m", 1, 1, 1),               // OK
-			Within("g", "m", 1, buffer, 1).Own(),    // not the paper's
-			Info("g", "n", buffer),                  // nothing to compare with
-			Within("x", "m", 400, buffer, 10), // About says nothing of it
+			Within("a", "m", 200, buffer, 10),    // out, and OK with 200 alone
+			Within("b", "m", 7, buffer, 10),      // out with each
+			AtMost("c", "m", 150, buffer, 0),     // OK, and out with each value
+			Order("d", buffer, 300),              // out, and OK with 400
+			Claim("e", buffer > 100),             // out, and OK with both
+			Within("f", "m", 1, 1, 1),            // OK
+			Within("g", "m", 1, buffer, 1).Own(), // not the paper's
+			Info("g", "n", buffer),               // nothing to compare with
+			Within("x", "m", 400, buffer, 10),    // About says nothing of it
 			AtMost("y", "m", 300, buffer, 0).Own(),
 			Sign("d2", o.Seed%2 == 1 || buffer == 400), // within the spread of seeds
 		}
