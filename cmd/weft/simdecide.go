@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,9 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 	if err != nil {
 		return err
 	}
+	if without := withoutDecision(t.experiments); len(without) > 0 {
+		fmt.Fprintf(notes, "left out, as they have no decision: %s\n", strings.Join(without, ", "))
+	}
 	reports, failed := o.compared(ctx, notes, t)
 	if ctx.Err() != nil {
 		return failed
@@ -68,4 +72,14 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 		}
 	}
 	return failed
+}
+
+// withoutDecision names experiments that have none.
+func withoutDecision(list []papers.Experiment) (names []string) {
+	for _, e := range list {
+		if len(e.Decisions) == 0 {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }

@@ -39,9 +39,12 @@ func decidable(n *atomic.Int32) []papers.Experiment {
 func decided(t *testing.T, o simOptions) string {
 	t.Helper()
 	var n atomic.Int32
-	var b bytes.Buffer
-	if err := o.decide(t.Context(), &b, io.Discard, decidable(&n), nil); err != nil {
+	var b, notes bytes.Buffer
+	if err := o.decide(t.Context(), &b, &notes, decidable(&n), nil); err != nil {
 		t.Fatal(err)
+	}
+	if want := "left out, as they have no decision: drb-f2\n"; notes.String() != want {
+		t.Errorf("notes: %s, want %s", notes.String(), want)
 	}
 	return b.String()
 }
