@@ -17,8 +17,11 @@ type Decision struct {
 	// About are words of the labels of rows that it speaks of, as Mutant.About.
 	About []string
 	// Ends says why no other value is plausible; empty: the values do not span all that is.
-	Ends   string
-	Values []DecisionValue
+	Ends string
+	// Discrete says that nothing lies between two values. Else a row whose paper's figure is
+	// between those with two values is still open: a value between may move it.
+	Discrete bool
+	Values   []DecisionValue
 }
 
 // DecisionValue is a value of a Decision, other than the one that the experiment itself

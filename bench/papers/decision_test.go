@@ -151,6 +151,34 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// Where the paper's figure is between those with two values, a value between may give it,
+// unless there is none.
+func TestDecide_between(t *testing.T) {
+	e := buffered(func(buffer float64, _ Options) []Row {
+		return []Row{Within("a", "m", 300, buffer, 10), Within("a", "n", 150, buffer, 10), AtMost("a", "o", 50, buffer, 0), Order("a", 1, buffer)}
+	}, buffers("a", "ends", "200"))
+	if _, d := decide(t, e, Options{Seed: 1}); d.Of != 3 || d.Out != 4 {
+		t.Errorf("150 is between 100 and 200: %+v", d)
+	}
+	e.Decisions = []Decision{buffers("a", "ends", "200", "400")}
+	found, d := decide(t, e, Options{Seed: 1})
+	if d.Of != 2 {
+		t.Errorf("300 is between 200 and 400, and 150 as before: %+v", d)
+	}
+	var b strings.Builder
+	if err := WriteFindings(&b, found); err != nil || strings.Count(b.String(), "none of 200 KB (200), 400 KB (400), but maybe one between\n") != 2 {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+	e.Decisions[0].Discrete = true
+	if found, d = decide(t, e, Options{Seed: 1}); !d.All() {
+		t.Errorf("of discrete ones: %+v", d)
+	}
+	b.Reset()
+	if err := WriteFindings(&b, found); err != nil || strings.Contains(b.String(), "between") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}
+
 // What is said stands on findings of the present decisions in full, of all their values.
 func TestDecide_onlyByWhatWasTried(t *testing.T) {
 	e := buffered(func(buffer float64, _ Options) []Row {

@@ -21,7 +21,8 @@ func newSimDecideCmd() *cobra.Command {
 the paper leaves open, each with other values than the experiment has. It runs each
 experiment again with each value, and says of each row that is out and of which the
 decision speaks whether it is moved: OK with the value. What no value moves does not
-depend on the parameter, if the values span all that is plausible.
+depend on the parameter, if the values span all that is plausible, and the paper's figure
+is not between those with two of them.
 
 It says as well which rows a value breaks: those that are OK without it and are not with
 it. It succeeds whatever comes out. --store keeps findings in full with as many seeds as

@@ -11,16 +11,16 @@ import (
 
 // finding is of a value of a buffer that moves and breaks rows of figure 1.2345678.
 func finding(experiment, value string, seeds int, moved, unmoved, broken []string) papers.Finding {
-	figures := func(labels []string) []papers.Figure {
+	figures := func(ours float64, labels []string) []papers.Figure {
 		all := []papers.Figure{}
 		for _, l := range labels {
 			paper := 2.0
-			all = append(all, papers.Figure{Label: l, Metric: "m", Paper: &paper, Itself: 1.2345678, Ours: 2.00000001})
+			all = append(all, papers.Figure{Label: l, Metric: "m", Paper: &paper, Itself: 1.2345678, Ours: ours})
 		}
 		return all
 	}
 	return papers.Finding{Experiment: experiment, Parameter: "buffer", Value: value, Seed: 1, Seeds: seeds,
-		Moved: figures(moved), Unmoved: figures(unmoved), Broken: figures(broken)}
+		Moved: figures(2.00000001, moved), Unmoved: figures(1, unmoved), Broken: figures(3, broken)}
 }
 
 // Few seeds will do, the quick form will not, and what is kept is read as it was written.
