@@ -1,7 +1,6 @@
 package encap
 
 import (
-	"crypto/cipher"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -12,11 +11,13 @@ import (
 const (
 	nonceSize = 12 // key ID, salt, counter
 	tagSize   = 16
+	pairSize  = 4
 
 	keyAt     = UDPOverhead
 	saltAt    = keyAt + 1
 	counterAt = keyAt + 4
 	tagAt     = UDPOverhead + nonceSize
+	pairAt    = tagAt + tagSize
 )
 
 // Errors about datagrams with a MAC.
@@ -25,12 +26,14 @@ var (
 	ErrUDPForged  = errors.New("encap: wrong MAC")
 	ErrUDPReplay  = errors.New("encap: datagram seen before, or too old to tell")
 	ErrUDPCounter = errors.New("encap: counter used up: give the peers a new key")
+	ErrUDPCipher  = errors.New("encap: datagram is encrypted and its key is for a MAC, or the other way round")
 )
 
-// Sealer gives datagrams to one peer their MAC. There may be only one for a key
-// and a direction at a time. It is not safe for concurrent use.
+// Sealer gives datagrams to one peer their MAC, and encrypts their inner packets if the
+// key's Cipher does. There may be only one for a key and a direction at a time. It is not
+// safe for concurrent use.
 //
-// GMAC's security ends when a nonce is used twice. A nonce is the counter and a salt. The
+// The security of all ciphers ends when a nonce is used twice. A nonce is the counter and a salt. The
 // counter starts at the time, in nanoseconds since 1970, and is incremented per datagram.
 // No sender makes 10^9 datagrams a second, so after a restart it starts above all its
 // former values. The receiver's window refuses what was recorded before the restart and
@@ -38,20 +41,23 @@ var (
 // salt keeps the nonces apart. The receiver then refuses everything (ErrUDPReplay) until
 // the clock has caught up and Follow has told the Sealer, or until the key is changed.
 //
-// The MAC says who sent a datagram. It hides nothing.
+// The header is never encrypted: path, flowcell, packet number and feedback. Nor are
+// lengths hidden.
 type Sealer struct {
-	aead    cipher.AEAD
+	udpDirection
+	cipher  UDPCipher
 	id      uint8
 	salt    [3]byte
 	counter uint64 // the next
 	tag     [tagSize]byte
+	scratch []byte // see udpDirection.seal
 }
 
 // NewSealer returns a Sealer for the datagrams that from sends to to. Both ends
 // agree on the two names, which must differ. now is the time of day; salt is from
 // crypto/rand, new for every Sealer.
 func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Sealer, error) {
-	aead, err := key.direction(from, to)
+	direction, err := key.direction(from, to)
 	if err != nil {
 		return nil, err
 	}
@@ -59,7 +65,7 @@ func NewSealer(key UDPKey, from, to string, now time.Time, salt [3]byte) (*Seale
 	if start <= 0 {
 		return nil, fmt.Errorf("encap: the time is %v, before 1970 or after 2262: set the clock", now)
 	}
-	return &Sealer{aead: aead, id: key.ID, salt: salt, counter: uint64(start)}, nil
+	return &Sealer{udpDirection: direction, cipher: key.Cipher, id: key.ID, salt: salt, counter: uint64(start)}, nil
 }
 
 // Follow makes later datagrams count from the time of day if that is above the counter.
@@ -72,24 +78,37 @@ func (s *Sealer) Follow(now time.Time) {
 	}
 }
 
-// Seal writes header and MAC into b[:UDPSealedOverhead], the headroom of the inner packet
-// in the rest of b. Each datagram that UDP_SEGMENT cuts out of a train must be sealed by
-// itself.
+// Overhead is how many bytes Seal writes before the inner packet.
+func (s *Sealer) Overhead() int { return s.cipher.Overhead() }
+
+// Seal writes header and MAC into the first Overhead bytes of b, the headroom of the
+// inner packet in the rest of b, which it encrypts if the key's Cipher does. Each
+// datagram that UDP_SEGMENT cuts out of a train must be sealed by itself. Bytes between
+// the length of b and its capacity are changed and restored.
 //
 // Errors: ErrTruncated if there is no inner packet, ErrUDPCounter.
 func (s *Sealer) Seal(b []byte, h UDPHeader) error {
-	if len(b) <= UDPSealedOverhead {
+	if len(b) <= s.Overhead() {
 		return ErrTruncated
 	}
 	if s.counter == math.MaxUint64 {
 		return ErrUDPCounter
 	}
-	h.put((*[UDPOverhead]byte)(b), udpSealed)
+	form := byte(udpSealed)
+	if s.cipher.Hides() {
+		form |= udpHidden
+	}
+	h.put((*[UDPOverhead]byte)(b), form)
 	b[keyAt] = s.id
 	copy(b[saltAt:counterAt], s.salt[:])
 	binary.BigEndian.PutUint64(b[counterAt:], s.counter)
 	s.counter++
 	tag := b[tagAt:UDPSealedOverhead]
+	if s.cipher.Hides() {
+		binary.BigEndian.PutUint32(b[pairAt:], s.pair)
+		s.seal(b[keyAt:tagAt], b[UDPHiddenOverhead:], b[:UDPOverhead], tag, &s.scratch)
+		return nil
+	}
 	clear(tag) // the MAC covers it as zeros, so that what it covers is in one piece
 	s.aead.Seal(s.tag[:0], b[keyAt:tagAt], nil, b)
 	copy(tag, s.tag[:])
@@ -105,11 +124,12 @@ type Opener struct {
 	from, to          string
 	current, previous *openKey
 	tag               [tagSize]byte
+	scratch           []byte // see udpDirection.open
 }
 
 type openKey struct {
 	UDPKey
-	aead   cipher.AEAD
+	udpDirection
 	replay replayWindow
 }
 
@@ -155,57 +175,64 @@ func (o *Opener) with(key UDPKey) (*openKey, error) {
 			return k, nil
 		}
 	}
-	aead, err := key.direction(o.from, o.to)
+	direction, err := key.direction(o.from, o.to)
 	if err != nil {
 		return nil, err
 	}
-	return &openKey{UDPKey: key, aead: aead}, nil
+	return &openKey{UDPKey: key, udpDirection: direction}, nil
 }
 
 // Open is ParseUDP for a datagram with a MAC. It returns only packets that the peer has
-// sealed, and each only once. It refuses a datagram without a MAC. Open writes to b and
-// restores it before it returns.
+// sealed, and each only once. It refuses a datagram without a MAC, and one that is not
+// encrypted by a key that encrypts. It decrypts in place; what is in b after an error is
+// undetermined. Without encryption, Open writes to b and restores it before it returns.
+// Bytes between the length of b and its capacity are changed and restored.
 //
 // Errors: those of ParseUDP, but ErrUDPPlain instead of ErrUDPSealed; ErrUDPKey,
-// ErrUDPForged, ErrUDPReplay.
+// ErrUDPCipher, ErrUDPForged, ErrUDPReplay.
 func (o *Opener) Open(b []byte) (h UDPHeader, inner []byte, err error) {
-	h, sealed, err := parseUDP(b)
+	h, form, err := parseUDP(b)
 	switch {
 	case err != nil:
 		return UDPHeader{}, nil, err
-	case !sealed:
+	case form == 0:
 		return UDPHeader{}, nil, ErrUDPPlain
-	case len(b) <= UDPSealedOverhead:
+	case len(b) <= UDPSealedOverhead || form&udpHidden != 0 && len(b) <= UDPHiddenOverhead:
 		return UDPHeader{}, nil, ErrTruncated
 	}
-	if err := o.verify(b); err != nil {
-		return UDPHeader{}, nil, err
+	key := o.current
+	if key.ID != b[keyAt] {
+		if key = o.previous; key == nil || key.ID != b[keyAt] {
+			return UDPHeader{}, nil, ErrUDPKey
+		}
 	}
-	inner = b[UDPSealedOverhead:]
+	if key.Cipher.Hides() != (form&udpHidden != 0) {
+		return UDPHeader{}, nil, ErrUDPCipher
+	}
+	counter := binary.BigEndian.Uint64(b[counterAt:])
+	if !o.verify(key, b) {
+		return UDPHeader{}, nil, ErrUDPForged
+	}
+	if !key.replay.accept(counter) {
+		return UDPHeader{}, nil, ErrUDPReplay
+	}
+	inner = b[key.Cipher.Overhead():]
 	if err := checkInner(inner); err != nil {
 		return UDPHeader{}, nil, err
 	}
 	return h, inner, nil
 }
 
-// verify checks the MAC of b and that its counter is new.
-func (o *Opener) verify(b []byte) error {
-	key := o.current
-	if key.ID != b[keyAt] {
-		if key = o.previous; key == nil || key.ID != b[keyAt] {
-			return ErrUDPKey
-		}
-	}
+// verify checks the MAC of b, and decrypts its inner packet.
+func (o *Opener) verify(key *openKey, b []byte) bool {
 	tag := b[tagAt:UDPSealedOverhead]
+	if key.Cipher.Hides() {
+		return binary.BigEndian.Uint32(b[pairAt:]) == key.pair &&
+			key.open(b[keyAt:tagAt], b[UDPHiddenOverhead:], b[:UDPOverhead], tag, &o.scratch)
+	}
 	copy(o.tag[:], tag)
 	clear(tag)
 	_, err := key.aead.Open(nil, b[keyAt:tagAt], o.tag[:], b) // compares in constant time
 	copy(tag, o.tag[:])
-	if err != nil {
-		return ErrUDPForged
-	}
-	if !key.replay.accept(binary.BigEndian.Uint64(b[counterAt:])) {
-		return ErrUDPReplay
-	}
-	return nil
+	return err == nil
 }
