@@ -19,6 +19,12 @@ func UDPInnerSource(b []byte) (netip.Addr, bool) {
 		}
 		inner = b[UDPSealedOverhead:]
 	}
+	return InnerSource(inner)
+}
+
+// InnerSource returns the source address of an IPv4 or IPv6 packet. It returns false if
+// the packet is too short to have one.
+func InnerSource(inner []byte) (netip.Addr, bool) {
 	switch {
 	case len(inner) >= 20 && inner[0]>>4 == 4:
 		return netip.AddrFrom4([4]byte(inner[12:16])), true

@@ -11,7 +11,8 @@ import (
 // No datagram is lost if the keys change in three steps. First both ends accept the next
 // key besides the one in use (key, next). Then both send with it (next, key). At last
 // both forget the former (next, nil). A peer without a key cannot be given one, and a
-// peer with a key cannot lose it: that would change the length of the packets that fit.
+// peer with a key cannot lose it, nor can one that encrypts take the place of one that does
+// not: that would change the length of the packets that fit.
 func (h *Host) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
 	return dataplane.SetPeerKeys(h.egress, h.ingress, name, key, previous)
 }

@@ -46,7 +46,7 @@ func (t *Tunnel) overhead() int {
 	n := 8 + encap.UDPOverhead
 	for _, p := range t.Peers {
 		if p.Key != nil {
-			n = 8 + encap.UDPSealedOverhead
+			n = max(n, 8+p.Key.Cipher.Overhead())
 		}
 	}
 	for _, p := range t.Peers {
@@ -93,6 +93,7 @@ type tunnel struct {
 	all     []*peer // as Peers
 	exact   map[netip.Addr]*peer
 	ranges  []peerRange // longest first
+	pairs   pairs       // behind the lock of ingress
 }
 
 type peerRange struct {
@@ -107,6 +108,7 @@ type peer struct {
 	sealer *encap.Sealer // nil without a key; behind the lock of egress
 	key    encap.UDPKey  // the sealer's
 	opener *encap.Opener // behind the lock of ingress
+	pairs  []uint32      // see type pairs; behind the lock of ingress
 }
 
 func newTunnel(t Tunnel) (*tunnel, error) {
@@ -117,7 +119,11 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 	for i, c := range t.Peers {
 		p := &peer{to: netip.AddrPortFrom(c.Endpoint.Addr().Unmap(), c.Endpoint.Port())}
 		p.from = p.to.Addr()
-		if err := p.authenticate(t.Name, c, t.Time()); err != nil {
+		err := p.authenticate(t.Name, c, t.Time())
+		if err == nil {
+			err = w.pairs.set(p, t.Name, c.Name, c.Key, c.Previous)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("Peers[%d]: %w", i, err)
 		}
 		w.all = append(w.all, p)

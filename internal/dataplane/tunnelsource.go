@@ -119,8 +119,8 @@ func (s *tunnelSource) datagram() ([]byte, bool) {
 // counted.
 func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	s.stats.Datagrams++
-	p := s.sender(b)
-	if p == nil || p.from != s.from[s.at].Addr().Unmap() {
+	p, hidden := s.sender(b, s.from[s.at].Addr().Unmap())
+	if p == nil {
 		s.stats.UnknownPeer++
 		return a, false
 	}
@@ -130,6 +130,10 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 		h, a.Bytes, err = p.opener.Open(b)
 	} else {
 		h, a.Bytes, err = encap.ParseUDP(b)
+	}
+	if src, ok := encap.InnerSource(a.Bytes); err == nil && hidden && (!ok || s.behind(src) != p) {
+		s.stats.UnknownPeer++
+		return a, false
 	}
 	if err == nil && p.opener == nil && s.ZeroChecksum {
 		err = encap.CheckZeroChecksum(h, a.Bytes)
@@ -154,19 +158,27 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	return a, true
 }
 
-// sender returns the peer that has the inner source address; nil if none has. Anybody
-// may have made the bytes up.
-func (s *tunnelSource) sender(b []byte) *peer {
+// sender returns the peer whose key is to be tried, and whether the inner packet is hidden.
+// It is the peer at the outer address that has the inner source address or, if that is
+// hidden, the datagram's pair. It is nil if there is none. Anybody may have made the bytes
+// up.
+func (s *tunnelSource) sender(b []byte, from netip.Addr) (p *peer, hidden bool) {
+	if pair, ok := encap.UDPPair(b); ok {
+		return s.pairs.find(pair, from), true
+	}
 	src, ok := encap.UDPInnerSource(b)
 	if !ok {
-		return nil
+		return nil, false
 	}
-	return s.behind(src)
+	if p = s.behind(src); p == nil || p.from != from {
+		return nil, false
+	}
+	return p, false
 }
 
 func (s *TunnelStats) refuse(err error) {
 	switch err {
-	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPPlain, encap.ErrUDPSealed:
+	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPCipher, encap.ErrUDPPlain, encap.ErrUDPSealed:
 		s.Forged++
 	case encap.ErrUDPReplay:
 		s.Replayed++
