@@ -86,10 +86,10 @@ func stackPeers(peers []peer) []plane.Peer {
 // nil means none.
 func (p *Peer) keys() (key, also *encap.UDPKey) {
 	if p.secret != [32]byte{} {
-		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}
+		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret, Cipher: p.cipher}
 	}
 	if p.accept != [32]byte{} {
-		also = &encap.UDPKey{ID: uint8(p.AcceptKeyID), Secret: p.accept}
+		also = &encap.UDPKey{ID: uint8(p.AcceptKeyID), Secret: p.accept, Cipher: p.cipher}
 	}
 	return key, also
 }

@@ -50,7 +50,7 @@ func (c *Config) overhead() int {
 	n := 20 + 8 + encap.UDPOverhead
 	for _, p := range c.UDP.Peers {
 		if p.secret != [32]byte{} {
-			n = 20 + 8 + encap.UDPSealedOverhead
+			n = 20 + 8 + c.UDP.cipher().Overhead()
 		}
 	}
 	if c.UDP.Listen.Addr().Unmap().Is6() {
