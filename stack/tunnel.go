@@ -26,8 +26,12 @@ type Tunnel struct {
 	Underlay Underlay
 	// Name is this end's name for peers that share a key with it.
 	Name string
-	// Peers are the only senders and receivers of packets.
+	// Peers are the only senders and receivers of packets. Host.SetPeers changes them.
 	Peers []Peer
+	// Room is for peers that come later: the bytes that datagrams may have before inner
+	// packets. encap.UDPHiddenOverhead is enough for any, in IPv4 and IPv6. 0: what Peers
+	// need is enough.
+	Room int
 	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
 	ZeroChecksum bool
 	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a MAC
@@ -58,9 +62,14 @@ func (t *Tunnel) plane() *dataplane.Tunnel {
 	if t == nil {
 		return nil
 	}
-	p := &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
-	for _, peer := range t.Peers {
-		p.Peers = append(p.Peers, dataplane.Peer(peer))
-	}
+	p := &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, Room: t.Room, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
+	p.Peers = planePeers(t.Peers)
 	return p
+}
+
+func planePeers(peers []Peer) (all []dataplane.Peer) {
+	for _, p := range peers {
+		all = append(all, dataplane.Peer(p))
+	}
+	return all
 }

@@ -19,7 +19,6 @@ type tunnelSource struct {
 	tos         []byte
 	from        []netip.AddrPort
 	n, at       int
-	recent      *peer
 
 	// Of the datagrams of buffer at: where the next one begins, and the packet
 	// that has been taken out of it but not given away.
@@ -131,7 +130,7 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	} else {
 		h, a.Bytes, err = encap.ParseUDP(b)
 	}
-	if src, ok := encap.InnerSource(a.Bytes); err == nil && hidden && (!ok || s.behind(src) != p) {
+	if src, ok := encap.InnerSource(a.Bytes); err == nil && hidden && (!ok || s.tunnel.from.behind(src) != p) {
 		s.stats.UnknownPeer++
 		return a, false
 	}
@@ -164,13 +163,13 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 // up.
 func (s *tunnelSource) sender(b []byte, from netip.Addr) (p *peer, hidden bool) {
 	if pair, ok := encap.UDPPair(b); ok {
-		return s.pairs.find(pair, from), true
+		return s.tunnel.from.pairs.find(pair, from), true
 	}
 	src, ok := encap.UDPInnerSource(b)
 	if !ok {
 		return nil, false
 	}
-	if p = s.behind(src); p == nil || p.from != from {
+	if p = s.tunnel.from.behind(src); p == nil || p.from != from {
 		return nil, false
 	}
 	return p, false
