@@ -214,7 +214,7 @@ func TestCipher_changes(t *testing.T) {
 	old, next := keyFor(UDPGMAC, 1), keyFor(UDPChaCha20Poly1305, 2)
 	before, o := ends(t, old)
 	after, _ := ends(t, next)
-	if err := o.SetKeys(old, &next); err != nil {
+	if err := o.SetKeys(old, next); err != nil {
 		t.Fatal(err)
 	}
 	for i, s := range []*Sealer{before, after, before, after} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 )
 
@@ -115,16 +116,16 @@ func (s *Sealer) Seal(b []byte, h UDPHeader) error {
 	return nil
 }
 
-// Opener checks the MACs of datagrams from one peer. It accepts one key or two (SetKeys).
-// It is not safe for concurrent use.
+// Opener checks the MACs of datagrams from one peer, and decrypts what is encrypted. It
+// accepts one key or several (SetKeys). It is not safe for concurrent use.
 //
 // It keeps its window in memory only. After a restart, old recordings can be replayed
 // until the peer's next datagram arrives.
 type Opener struct {
-	from, to          string
-	current, previous *openKey
-	tag               [tagSize]byte
-	scratch           []byte // see udpDirection.open
+	from, to string
+	keys     []*openKey // the one in use first
+	tag      [tagSize]byte
+	scratch  []byte // see udpDirection.open
 }
 
 type openKey struct {
@@ -133,45 +134,49 @@ type openKey struct {
 	replay replayWindow
 }
 
+// MaxUDPKeys is how many keys an Opener accepts at most: two of each end.
+const MaxUDPKeys = 4
+
 // NewOpener returns an Opener for the datagrams that from sends to to: the names
 // that the sender gives NewSealer, in the same order.
 func NewOpener(key UDPKey, from, to string) (*Opener, error) {
 	o := &Opener{from: from, to: to}
-	if err := o.SetKeys(key, nil); err != nil {
+	if err := o.SetKeys(key); err != nil {
 		return nil, err
 	}
 	return o, nil
 }
 
-// SetKeys makes the Opener accept a key and, unless it is nil, a second one: the next or
-// the former. It accepts no others. The numbers seen under a key that stays are remembered.
-// After an error nothing has changed.
+// SetKeys makes the Opener accept a key and, besides, others: the next or the former ones.
+// The IDs of all must differ, and there may be MaxUDPKeys. It accepts no others. The numbers
+// seen under a key that stays are remembered. After an error nothing has changed.
 //
-// To replace a key, give receivers the new one as the second, then senders, then receivers
+// To replace a key, give receivers the new one as a second, then senders, then receivers
 // the new one alone. A secret that has been replaced must not come back, since the numbers
 // seen under it are forgotten.
-func (o *Opener) SetKeys(key UDPKey, also *UDPKey) error {
-	if also != nil && also.ID == key.ID {
-		return fmt.Errorf("encap: key ID %d is given twice: give each key its own", key.ID)
+func (o *Opener) SetKeys(key UDPKey, also ...UDPKey) error {
+	if n := 1 + len(also); n > MaxUDPKeys {
+		return fmt.Errorf("encap: %d keys are given for one peer: give %d at most", n, MaxUDPKeys)
 	}
-	current, err := o.with(key)
-	if err != nil {
-		return err
-	}
-	var previous *openKey
-	if also != nil {
-		if previous, err = o.with(*also); err != nil {
+	keys := make([]*openKey, 0, 1+len(also))
+	for _, k := range append([]UDPKey{key}, also...) {
+		if slices.ContainsFunc(keys, func(other *openKey) bool { return other.ID == k.ID }) {
+			return fmt.Errorf("encap: key ID %d is given twice: give each key its own", k.ID)
+		}
+		with, err := o.with(k)
+		if err != nil {
 			return err
 		}
+		keys = append(keys, with)
 	}
-	o.current, o.previous = current, previous
+	o.keys = keys
 	return nil
 }
 
 // with returns a key with its memory, which is empty for one that is new.
 func (o *Opener) with(key UDPKey) (*openKey, error) {
-	for _, k := range []*openKey{o.current, o.previous} {
-		if k != nil && k.UDPKey == key {
+	for _, k := range o.keys {
+		if k.UDPKey == key {
 			return k, nil
 		}
 	}
@@ -180,6 +185,16 @@ func (o *Opener) with(key UDPKey) (*openKey, error) {
 		return nil, err
 	}
 	return &openKey{UDPKey: key, udpDirection: direction}, nil
+}
+
+// byID returns the key with an ID; nil if there is none.
+func (o *Opener) byID(id uint8) *openKey {
+	for _, k := range o.keys {
+		if k.ID == id {
+			return k
+		}
+	}
+	return nil
 }
 
 // Open is ParseUDP for a datagram with a MAC. It returns only packets that the peer has
@@ -200,11 +215,9 @@ func (o *Opener) Open(b []byte) (h UDPHeader, inner []byte, err error) {
 	case len(b) <= UDPSealedOverhead || form&udpHidden != 0 && len(b) <= UDPHiddenOverhead:
 		return UDPHeader{}, nil, ErrTruncated
 	}
-	key := o.current
-	if key.ID != b[keyAt] {
-		if key = o.previous; key == nil || key.ID != b[keyAt] {
-			return UDPHeader{}, nil, ErrUDPKey
-		}
+	key := o.byID(b[keyAt])
+	if key == nil {
+		return UDPHeader{}, nil, ErrUDPKey
 	}
 	if key.Cipher.Hides() != (form&udpHidden != 0) {
 		return UDPHeader{}, nil, ErrUDPCipher

@@ -6,15 +6,15 @@ import (
 )
 
 // SetPeerKeys changes the keys of the Tunnel's peer with a Name, as Peer's Key and
-// Previous say. It is safe for concurrent use. After an error nothing has changed.
+// Accept say. It is safe for concurrent use. After an error nothing has changed.
 //
 // No datagram is lost if the keys change in three steps. First both ends accept the next
 // key besides the one in use (key, next). Then both send with it (next, key). At last
-// both forget the former (next, nil). A peer without a key cannot be given one so, and a
+// both forget the former (next). A peer without a key cannot be given one so, and a
 // peer with a key cannot lose it: SetPeers can do both. Keys that take more room before
 // inner packets than the Tunnel has begun with are refused.
-func (h *Host) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
-	return dataplane.SetPeerKeys(h.egress, h.ingress, name, key, previous)
+func (h *Host) SetPeerKeys(name string, key *encap.UDPKey, accept ...encap.UDPKey) error {
+	return dataplane.SetPeerKeys(h.egress, h.ingress, name, key, accept...)
 }
 
 // SetPeers changes who is in the Host's Tunnel. A peer that has the Name of a former one is

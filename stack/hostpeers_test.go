@@ -25,11 +25,11 @@ func strangers(t testing.TB) (hosts [2]*Host, peers [2]Peer) {
 }
 
 // meet makes both know each other, by a key.
-func meet(t testing.TB, hosts [2]*Host, peers [2]Peer, key, previous *encap.UDPKey, others ...Peer) {
+func meet(t testing.TB, hosts [2]*Host, peers [2]Peer, key *encap.UDPKey, accept []encap.UDPKey, others ...Peer) {
 	t.Helper()
 	for i, h := range hosts {
 		p := peers[1-i]
-		p.Key, p.Previous = key, previous
+		p.Key, p.Accept = key, accept
 		if err := h.SetPeers(append([]Peer{p}, others...)); err != nil {
 			t.Fatal(err)
 		}
@@ -107,8 +107,8 @@ func TestSetPeers_othersDoNotDisturb(t *testing.T) {
 				others = append(others, Peer{Name: "other" + string(rune('0'+i)), Key: hidingKey(id), Endpoint: netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(i+1)),
 					Prefixes: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 201, byte(i), byte(id)}), 24).Masked()}})
 			}
-			meet(t, hosts, peers, hidingKey(id), hidingKey(id+1), others...)
-			meet(t, hosts, peers, hidingKey(id+1), hidingKey(id), others...)
+			meet(t, hosts, peers, hidingKey(id), []encap.UDPKey{*hidingKey(id + 1)}, others...)
+			meet(t, hosts, peers, hidingKey(id+1), []encap.UDPKey{*hidingKey(id)}, others...)
 			transferHashed(t, hosts[0], hosts[1], 100, func(int) {}) // what was sent before has arrived
 			meet(t, hosts, peers, hidingKey(id+1), nil)
 			rounds.Add(1)
@@ -150,8 +150,8 @@ func TestSetPeers_whatCannotBe(t *testing.T) {
 		"Peers[1].Endpoint":        with(func(p *Peer) { p.Endpoint = netip.AddrPort{} }),
 		"Secret of key 3":          with(func(p *Peer) { p.Key = &encap.UDPKey{ID: 3} }),
 		"both ends of the key are": with(func(p *Peer) { p.Name = "a" }),
-		"key ID 1 is given twice":  with(func(p *Peer) { p.Key, p.Previous = udpKey(1), udpKey(1) }),
-		"Previous is given":        with(func(p *Peer) { p.Key, p.Previous = nil, udpKey(1) }),
+		"key ID 1 is given twice":  with(func(p *Peer) { p.Key, p.Accept = udpKey(1), []encap.UDPKey{*udpKey(1)} }),
+		"Accept is given":          with(func(p *Peer) { p.Key, p.Accept = nil, []encap.UDPKey{*udpKey(1)} }),
 		"at most":                  make([]Peer, 1<<16+1),
 	} {
 		if err := hosts[0].SetPeers(peers); err == nil || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "SetPeers") {

@@ -175,9 +175,9 @@ func TestTunnel_keys(t *testing.T) {
 	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
 		c.Tunnel.Peers[0].Key = udpKey(1)
 		if i == 1 { // has rolled over already, and still accepts the old one
-			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Previous = udpKey(2), udpKey(1)
+			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Accept = udpKey(2), []encap.UDPKey{*udpKey(1)}
 		} else {
-			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Previous = udpKey(1), udpKey(2)
+			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Accept = udpKey(1), []encap.UDPKey{*udpKey(2)}
 		}
 	})
 	transferHashed(t, a, b, 1e6, func(int) {})
@@ -224,12 +224,16 @@ func keysRollOver(t *testing.T, key func(id uint8) *encap.UDPKey) {
 		defer close(ended)
 		for id := uint8(1); ; id++ {
 			jump.Store(int64([]time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0}[id%5]))
-			for step, pair := range [][2]*encap.UDPKey{{key(id), key(id + 1)}, {key(id + 1), key(id)}, {key(id + 1), nil}} {
+			for step, pair := range [][]*encap.UDPKey{{key(id), key(id + 1)}, {key(id + 1), key(id)}, {key(id + 1)}} {
 				if step == 2 { // what was sent before has arrived once this has
 					transferHashed(t, a, b, 100, func(int) {})
 				}
 				for _, end := range ends {
-					if err := end.SetPeerKeys(end.peer, pair[0], pair[1]); err != nil {
+					var accept []encap.UDPKey
+					for _, k := range pair[1:] {
+						accept = append(accept, *k)
+					}
+					if err := end.SetPeerKeys(end.peer, pair[0], accept...); err != nil {
 						t.Error(err)
 					}
 				}
@@ -265,12 +269,12 @@ func TestSetPeerKeys_whatCannotBe(t *testing.T) {
 		}
 	})
 	for name, err := range map[string]error{
-		"nobody": a.SetPeerKeys("c", udpKey(2), nil),
-		"none":   a.SetPeerKeys("b", nil, nil),
-		"had":    b.SetPeerKeys("a", udpKey(2), nil),
-		"twice":  a.SetPeerKeys("b", udpKey(2), udpKey(2)),
-		"longer": a.SetPeerKeys("b", hidingKey(2), nil),
-		"later":  a.SetPeerKeys("b", udpKey(1), hidingKey(2)),
+		"nobody": a.SetPeerKeys("c", udpKey(2)),
+		"none":   a.SetPeerKeys("b", nil),
+		"had":    b.SetPeerKeys("a", udpKey(2)),
+		"twice":  a.SetPeerKeys("b", udpKey(2), *udpKey(2)),
+		"longer": a.SetPeerKeys("b", hidingKey(2)),
+		"later":  a.SetPeerKeys("b", udpKey(1), *hidingKey(2)),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -410,7 +414,7 @@ func TestNew_rejectsBadTunnels(t *testing.T) {
 		"Peers[0].Prefixes":        func(c *Config) { c.Tunnel.Peers[0].Prefixes = nil },
 		"10.0.0.0/8 is Peers[0]'s": func(c *Config) { c.Tunnel.Peers = append(c.Tunnel.Peers, peer) },
 		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) }, // both ends have no name
-		"Previous":                 func(c *Config) { c.Tunnel.Peers[0].Previous = udpKey(1) },
+		"Accept":                   func(c *Config) { c.Tunnel.Peers[0].Accept = []encap.UDPKey{*udpKey(1)} },
 		"Clock":                    func(c *Config) { c.Simulation.Clock = clock.Real() },
 	} {
 		c := Config{Address: tunnelAddrs[0], Tunnel: &Tunnel{Underlay: u, Peers: []Peer{peer}}}

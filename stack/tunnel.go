@@ -52,9 +52,11 @@ type Peer struct {
 	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
 	// peers' prefixes contain an address, the longest counts.
 	Prefixes []netip.Prefix
-	// Key authenticates datagrams in both directions; nil: no authentication. Previous is
+	// Key authenticates datagrams in both directions, and encrypts them if its Cipher does;
+	// nil: no authentication. Those of Accept, which needs a Key and has MaxUDPKeys-1 at most, are
 	// also accepted, during a change of keys. Host.SetPeerKeys changes both.
-	Key, Previous *encap.UDPKey
+	Key    *encap.UDPKey
+	Accept []encap.UDPKey
 }
 
 // plane is the tunnel as the dataplane takes it.

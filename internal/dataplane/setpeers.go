@@ -78,7 +78,7 @@ func (p *peer) receiveAs(fresh *peer) {
 	if p == fresh {
 		return
 	}
-	if p.opener == nil || p.Key == nil || p.opener.SetKeys(*p.Key, p.Previous) != nil {
+	if p.opener == nil || p.Key == nil || p.opener.SetKeys(*p.Key, p.Accept...) != nil {
 		p.opener = fresh.opener
 	}
 }

@@ -33,10 +33,11 @@ type Tunnel struct {
 
 // Peer is stack.Peer.
 type Peer struct {
-	Name          string
-	Endpoint      netip.AddrPort
-	Prefixes      []netip.Prefix
-	Key, Previous *encap.UDPKey
+	Name     string
+	Endpoint netip.AddrPort
+	Prefixes []netip.Prefix
+	Key      *encap.UDPKey
+	Accept   []encap.UDPKey
 }
 
 // maxPeers bounds a Tunnel's peers; each has a few hundred bytes.
@@ -52,8 +53,8 @@ func (t *Tunnel) overhead() int {
 		if p.Key != nil {
 			n = max(n, p.Key.Cipher.Overhead())
 		}
-		if p.Previous != nil {
-			n = max(n, p.Previous.Cipher.Overhead())
+		for _, k := range p.Accept {
+			n = max(n, k.Cipher.Overhead())
 		}
 		if p.Endpoint.Addr().Unmap().Is6() {
 			outer = 40
@@ -129,8 +130,8 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 func (p *peer) authenticate(self string, now time.Time) (err error) {
 	c := &p.Peer
 	if c.Key == nil {
-		if c.Previous != nil {
-			return errors.New("Previous is given, but Key is missing: give both")
+		if len(c.Accept) > 0 {
+			return errors.New("Accept is given, but Key is missing: give both")
 		}
 		return nil
 	}
@@ -141,10 +142,10 @@ func (p *peer) authenticate(self string, now time.Time) (err error) {
 	if p.opener, err = encap.NewOpener(*c.Key, c.Name, self); err != nil {
 		return err
 	}
-	if err := p.opener.SetKeys(*c.Key, c.Previous); err != nil {
+	if err := p.opener.SetKeys(*c.Key, c.Accept...); err != nil {
 		return err
 	}
-	p.numbers, err = number(self, c.Name, c.Key, c.Previous)
+	p.numbers, err = number(self, c.Name, append([]encap.UDPKey{*c.Key}, c.Accept...))
 	return err
 }
 

@@ -7,14 +7,14 @@ import (
 )
 
 // pairs find the peer whose datagrams hide the inner packet, by the number that these
-// carry (encap.UDPPair). Several peers may have one number by chance, and a peer has two
+// carry (encap.UDPPair). Several peers may have one number by chance, and a peer has several
 // during a change of keys.
 type pairs map[uint32][]*peer
 
 // number returns the numbers of the datagrams from other to self.
-func number(self, other string, keys ...*encap.UDPKey) (numbers []uint32, err error) {
+func number(self, other string, keys []encap.UDPKey) (numbers []uint32, err error) {
 	for _, k := range keys {
-		if k == nil || !k.Cipher.Hides() {
+		if !k.Cipher.Hides() {
 			continue
 		}
 		n, err := k.Pair(other, self)
