@@ -34,6 +34,8 @@ flowcell:
 drb:
 encap:
 mesh: encap
+mesh/join: encap mesh
+mesh/etcd: mesh mesh/join
 internal/checksum:
 internal/exitcode:
 internal/bugreport:
@@ -91,9 +93,9 @@ internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/event internal/eventlog internal/probe
 internal/paths: topology encap drb conga
 internal/fate: flowcell policy
-internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe mesh
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
-stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe mesh
 uplink: conga encap internal/event internal/eventlog internal/hostprog internal/hostsetup link liveness policy topology stack
 uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology

@@ -7,13 +7,21 @@ import (
 	"weft/encap"
 )
 
-// Peer is another member as a host sends to it and receives from it.
+// Peer is another end of a tunnel, as a host sends to it and receives from it.
 type Peer struct {
-	Name     string
+	// Name is the peer's own name in keys. Only a Key needs one.
+	Name string
+	// Endpoint is the address on which the peer receives. Its datagrams must come from
+	// the same address, from any port.
 	Endpoint netip.AddrPort
+	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
+	// peers' prefixes contain an address, the longest counts.
 	Prefixes []netip.Prefix
-	Key      *encap.UDPKey  // nil: nothing is authenticated
-	Accept   []encap.UDPKey // besides Key
+	// Key authenticates datagrams in both directions, and encrypts them if its Cipher
+	// does; nil: no authentication. Those of Accept, encap.MaxUDPKeys-1 at most, are
+	// accepted, too, while keys change. Accept needs a Key.
+	Key    *encap.UDPKey
+	Accept []encap.UDPKey
 }
 
 // Self is a host that looks for its peers.

@@ -77,6 +77,17 @@ func contradicts(former, m *Member) string {
 // Delete takes note that a name is free.
 func (v *View) Delete(name string) { delete(v.members, name) }
 
+// Has reports whether a name is registered.
+func (v *View) Has(name string) bool { return v.members[name] != nil }
+
+// Names are those that are registered, in any order.
+func (v *View) Names() (names []string) {
+	for name := range v.members {
+		names = append(names, name)
+	}
+	return names
+}
+
 // Seen is what a host's own Member.Seen should be once it has given its tunnel the Peers.
 func (v *View) Seen() int64 { return v.seen }
 

@@ -23,5 +23,9 @@ func (h *Host) SetPeerKeys(name string, key *encap.UDPKey, accept ...encap.UDPKe
 // to its prefixes have no path, unless another peer has them now. It is safe for concurrent
 // use. After an error nothing has changed.
 func (h *Host) SetPeers(peers []Peer) error {
-	return dataplane.SetPeers(h.egress, h.ingress, planePeers(peers))
+	return dataplane.SetPeers(h.egress, h.ingress, peers)
 }
+
+// PeerDatagrams returns how many datagrams have come from the Tunnel's peer with a Name, and
+// were its own as far as can be told: with a key, for certain. It is 0 if there is none.
+func (h *Host) PeerDatagrams(name string) uint64 { return h.ingress.PeerDatagrams(name) }

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"weft/encap"
 	"weft/internal/dataplane"
+	"weft/mesh"
 )
 
 // Underlay carries datagrams over as many paths as it has source ports. link.OpenUDP
@@ -43,35 +43,12 @@ type Tunnel struct {
 }
 
 // Peer is another end of a Tunnel.
-type Peer struct {
-	// Name is the peer's own Name; only a Key needs one.
-	Name string
-	// Endpoint is the address on which the peer receives. Its datagrams must come from
-	// the same address, from any port.
-	Endpoint netip.AddrPort
-	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
-	// peers' prefixes contain an address, the longest counts.
-	Prefixes []netip.Prefix
-	// Key authenticates datagrams in both directions, and encrypts them if its Cipher does;
-	// nil: no authentication. Those of Accept, which needs a Key and has MaxUDPKeys-1 at most, are
-	// also accepted, during a change of keys. Host.SetPeerKeys changes both.
-	Key    *encap.UDPKey
-	Accept []encap.UDPKey
-}
+type Peer = mesh.Peer
 
 // plane is the tunnel as the dataplane takes it.
 func (t *Tunnel) plane() *dataplane.Tunnel {
 	if t == nil {
 		return nil
 	}
-	p := &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, Room: t.Room, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
-	p.Peers = planePeers(t.Peers)
-	return p
-}
-
-func planePeers(peers []Peer) (all []dataplane.Peer) {
-	for _, p := range peers {
-		all = append(all, dataplane.Peer(p))
-	}
-	return all
+	return &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, Peers: t.Peers, Room: t.Room, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
 }

@@ -15,6 +15,7 @@ type roster struct {
 	exact  map[netip.Addr]*peer
 	ranges []peerRange // longest first
 	pairs  pairs
+	names  map[string]*peer // those that have one
 }
 
 type peerRange struct {
@@ -33,8 +34,9 @@ type peer struct {
 	key    encap.UDPKey  // the sealer's
 
 	// Behind the lock of ingress.
-	from   netip.Addr
-	opener *encap.Opener // nil without a key
+	from     netip.Addr
+	opener   *encap.Opener // nil without a key
+	received uint64        // datagrams
 
 	numbers []uint32 // see type pairs; of a fresh peer
 }
@@ -59,8 +61,11 @@ func unmapped(a netip.AddrPort) netip.AddrPort {
 // newRoster makes a roster of peers. The i-th has the prefixes and numbers of the i-th
 // fresh one.
 func newRoster(peers, fresh []*peer) *roster {
-	r := &roster{all: peers, exact: make(map[netip.Addr]*peer), pairs: make(pairs)}
+	r := &roster{all: peers, exact: make(map[netip.Addr]*peer), pairs: make(pairs), names: make(map[string]*peer)}
 	for i, p := range peers {
+		if name := fresh[i].Name; name != "" {
+			r.names[name] = p
+		}
 		for _, prefix := range fresh[i].Prefixes {
 			if prefix = prefix.Masked(); prefix.IsSingleIP() {
 				r.exact[prefix.Addr()] = p

@@ -43,11 +43,10 @@ func setPeers[P any](e *Egress, in *Ingress[P], peers []Peer) error {
 	if err != nil {
 		return err
 	}
-	stay, names := make([]*peer, len(fresh)), t.peers.byName()
+	stay := make([]*peer, len(fresh))
 	for i, p := range fresh {
-		stay[i] = p
-		if former := names[p.Name]; former != nil && p.Name != "" {
-			stay[i] = former
+		if stay[i] = t.peers.names[p.Name]; stay[i] == nil {
+			stay[i] = p
 		}
 	}
 	next := newRoster(stay, fresh)
@@ -114,11 +113,18 @@ func (r *roster) given() (peers []Peer) {
 	return peers
 }
 
-// byName returns peers by their names.
-func (r *roster) byName() map[string]*peer {
-	all := make(map[string]*peer, len(r.all))
-	for _, p := range r.all {
-		all[p.Name] = p
+// PeerDatagrams returns how many good datagrams have come from the tunnel's peer with a
+// name; 0 if there is none.
+func (in *Ingress[P]) PeerDatagrams(name string) uint64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if s, ok := in.from.(*tunnelSource); ok {
+		if p := s.tunnel.from.names[name]; p != nil {
+			return p.received
+		}
 	}
-	return all
+	return 0
 }
+
+// PeerDatagrams is the Ingress's.
+func (g *Gateway) PeerDatagrams(name string) uint64 { return g.ingress.PeerDatagrams(name) }

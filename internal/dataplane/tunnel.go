@@ -10,6 +10,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/mesh"
 )
 
 // Underlay is stack.Underlay.
@@ -31,14 +32,8 @@ type Tunnel struct {
 	Time         func() time.Time
 }
 
-// Peer is stack.Peer.
-type Peer struct {
-	Name     string
-	Endpoint netip.AddrPort
-	Prefixes []netip.Prefix
-	Key      *encap.UDPKey
-	Accept   []encap.UDPKey
-}
+// Peer is another end of a Tunnel.
+type Peer = mesh.Peer
 
 // maxPeers bounds a Tunnel's peers; each has a few hundred bytes.
 const maxPeers = 1 << 16

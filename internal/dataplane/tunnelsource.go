@@ -144,6 +144,7 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 		s.stats.refuse(err)
 		return a, false
 	}
+	p.received++
 	if h.Partial {
 		var pkt flowcell.Packet
 		if pkt.Parse(a.Bytes) != nil || !pkt.IsTCP() && (pkt.Flow.Proto != flowcell.ProtoUDP || pkt.Fragment) {
