@@ -36,6 +36,7 @@ encap:
 mesh: encap
 mesh/join: encap mesh
 mesh/etcd: mesh mesh/join
+mesh/lists: mesh mesh/join
 internal/checksum:
 internal/exitcode:
 internal/bugreport:

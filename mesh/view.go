@@ -80,6 +80,14 @@ func (v *View) Delete(name string) { delete(v.members, name) }
 // Has reports whether a name is registered.
 func (v *View) Has(name string) bool { return v.members[name] != nil }
 
+// Member returns the registration of a name that counts.
+func (v *View) Member(name string) (m Member, ok bool) {
+	if k := v.members[name]; k != nil {
+		return k.Member, true
+	}
+	return Member{}, false
+}
+
 // Names are those that are registered, in any order.
 func (v *View) Names() (names []string) {
 	for name := range v.members {

@@ -3,6 +3,7 @@ package join
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -19,6 +20,7 @@ type loop struct {
 	stale      bool         // the tunnel has not been given what is known
 	registered mesh.Member  // as the directory has it
 	put        bool         // registered is what the host is
+	readOnly   bool         // others write the directory
 	began      time.Time    // the key in use
 	peers      []mesh.Peer  // that the tunnel has
 	left       []*lingering // those of peers whose registration has ended
@@ -98,7 +100,7 @@ func (l *loop) take(u Update) {
 		s.Members += uint64(len(u.Put) + len(u.Gone))
 		s.Following = true
 		s.Refused = l.view.Refused()
-		if s.Registered {
+		if s.Registered && !l.readOnly {
 			s.Why = ""
 		}
 	})
@@ -144,6 +146,9 @@ func (l *loop) apply() {
 			return
 		}
 		s.Peers, s.Lingering = len(peers), len(peers)-registered
+		if l.readOnly {
+			s.Why = l.unlisted()
+		}
 		if !slices.Equal(s.Problems, problems[:min(len(problems), maxTold)]) {
 			for _, p := range problems[:min(len(problems), maxTold)] {
 				l.log.Warn("registration does not count", "name", p.Name, "why", p.What)
@@ -157,6 +162,21 @@ func (l *loop) apply() {
 	}
 	l.peers, l.stale = peers, false
 	l.isReady()
+}
+
+// unlisted says why others do not know the host as it is, if the directory is a list.
+func (l *loop) unlisted() string {
+	m, ok := l.view.Member(l.c.Name)
+	own := l.member(&l.c)
+	switch {
+	case !ok:
+		return fmt.Sprintf("the directory does not name %q: write there what this host is", l.c.Name)
+	case !slices.Equal(m.Keys, own.Keys):
+		return fmt.Sprintf("the directory has another key of %q than %v", l.c.Name, own.Keys)
+	case l.c.Renew > 0:
+		return "keys are not renewed: this host cannot write the directory"
+	}
+	return ""
 }
 
 func (l *loop) isReady() {
@@ -251,7 +271,7 @@ func (l *loop) register(ctx context.Context) {
 	defer cancel()
 	revision, err := l.c.Directory.Put(once, m)
 	if errors.Is(err, ErrReadOnly) {
-		err = nil
+		l.readOnly, err = true, nil
 	}
 	if err != nil {
 		l.update(func(s *Status) {
@@ -274,7 +294,7 @@ func (l *loop) register(ctx context.Context) {
 	}
 	l.registered, l.put = m, true
 	l.update(func(s *Status) {
-		if s.Registered = true; s.Following {
+		if s.Registered = true; s.Following && !l.readOnly {
 			s.Why = ""
 		}
 	})
@@ -285,7 +305,7 @@ func (l *loop) register(ctx context.Context) {
 func (l *loop) renew(ctx context.Context) {
 	keys := l.self.Keys
 	switch {
-	case l.c.Renew == 0 || !l.put || !l.told:
+	case l.c.Renew == 0 || !l.put || !l.told || l.readOnly:
 		return
 	case len(keys) == 1:
 		if time.Since(l.began) < l.c.Renew {
