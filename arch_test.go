@@ -165,7 +165,7 @@ var (
 		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
 		// Nodes report by hedera/wire, which needs no etcd.
-		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd"},
+		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd", "weft/mesh/etcd"},
 		"go.etcd.io/etcd/server/": {"weft/hedera/store/storetest"},
 		"go.yaml.in/yaml":         {"weft/internal/config", "weft/internal/discover", "weft/topology"},
 	}
