@@ -33,6 +33,10 @@ internal/switchconf: topology/graph internal/discover encap
 flowcell:
 drb:
 encap:
+mesh: encap
+mesh/join: encap mesh
+mesh/etcd: mesh mesh/join
+mesh/lists: mesh mesh/join
 internal/checksum:
 internal/exitcode:
 internal/bugreport:
@@ -90,9 +94,9 @@ internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/event internal/eventlog internal/probe
 internal/paths: topology encap drb conga
 internal/fate: flowcell policy
-internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe mesh
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
-stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe mesh
 uplink: conga encap internal/event internal/eventlog internal/hostprog internal/hostsetup link liveness policy topology stack
 uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology
@@ -146,7 +150,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/bench/papers/parts", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/bench/papers/parts", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor", "weft/mesh"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -161,7 +165,7 @@ var (
 		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
 		// Nodes report by hedera/wire, which needs no etcd.
-		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd"},
+		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd", "weft/mesh/etcd"},
 		"go.etcd.io/etcd/server/": {"weft/hedera/store/storetest"},
 		"go.yaml.in/yaml":         {"weft/internal/config", "weft/internal/discover", "weft/topology"},
 	}

@@ -102,6 +102,7 @@ type UDP struct {
 	Listen       netip.AddrPort `yaml:"listen"`
 	Paths        int            `yaml:"paths"`
 	ZeroChecksum bool           `yaml:"zero_checksum"`
+	Encryption   string         `yaml:"encryption"` // none, or the name of an encap.UDPCipher
 	Peers        []Peer         `yaml:"peers"`
 }
 
@@ -120,6 +121,7 @@ type Peer struct {
 
 	secret [32]byte // of Key or KeyFile; all zeros without
 	accept [32]byte // of AcceptKey or AcceptKeyFile
+	cipher encap.UDPCipher
 }
 
 // The values of Mode and Encapsulation.

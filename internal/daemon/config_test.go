@@ -267,6 +267,8 @@ func TestParse_bad(t *testing.T) {
 		{udp + "    - {" + peer + "}\n    - {name: c, prefixes: [10.9.0.2/32], endpoint: \"c:1\"}", []string{"f:5: udp.peers[1].prefixes[0]: 10.9.0.2/32 is b's already"}},
 		{udp + "    - {" + peer + ", key: c2VjcmV0}", []string{"f:4: udp.peers[0].key: is not 32 bytes in base64", "weft keygen"}},
 		{udp + "    - {" + peer + ", key: " + base64.StdEncoding.EncodeToString(make([]byte, 32)) + "}", []string{"udp.peers[0].key:"}},
+		{udp + "    - {" + peer + ", key: " + goodKey + "}\n  encryption: none", []string{"f:4: udp.peers[0].key: is given, but udp.encryption is none"}},
+		{"udp: {encryption: aes}", []string{"f:1: udp.encryption:", "aes-gcm", "chacha20poly1305"}},
 		{udp + "    - {" + peer + ", key: a, key_file: b}", []string{"f:4: udp.peers[0].key: and key_file are both given"}},
 		{udp + "    - {" + peer + ", key_file: /nonexistent/key}", []string{"f:4: udp.peers[0].key_file:", "/nonexistent/key"}},
 		{udp + "    - {" + peer + ", key_id: 256}", []string{"f:4: udp.peers[0].key_id: is 256"}},

@@ -76,20 +76,20 @@ func stackPeers(peers []peer) []plane.Peer {
 	var all []plane.Peer
 	for _, p := range peers {
 		q := plane.Peer{Name: p.Name, Endpoint: p.endpoint, Prefixes: p.Prefixes}
-		q.Key, q.Previous = p.keys()
+		q.Key, q.Accept = p.keys()
 		all = append(all, q)
 	}
 	return all
 }
 
-// keys returns the key for sending to a peer, and the other key that is accepted from it.
+// keys returns the key for sending to a peer, and others that are accepted from it.
 // nil means none.
-func (p *Peer) keys() (key, also *encap.UDPKey) {
+func (p *Peer) keys() (key *encap.UDPKey, also []encap.UDPKey) {
 	if p.secret != [32]byte{} {
-		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}
+		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret, Cipher: p.cipher}
 	}
 	if p.accept != [32]byte{} {
-		also = &encap.UDPKey{ID: uint8(p.AcceptKeyID), Secret: p.accept}
+		also = []encap.UDPKey{{ID: uint8(p.AcceptKeyID), Secret: p.accept, Cipher: p.cipher}}
 	}
 	return key, also
 }

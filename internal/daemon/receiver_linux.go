@@ -50,7 +50,7 @@ func (c *Config) overhead() int {
 	n := 20 + 8 + encap.UDPOverhead
 	for _, p := range c.UDP.Peers {
 		if p.secret != [32]byte{} {
-			n = 20 + 8 + encap.UDPSealedOverhead
+			n = 20 + 8 + c.UDP.cipher().Overhead()
 		}
 	}
 	if c.UDP.Listen.Addr().Unmap().Is6() {
@@ -178,13 +178,13 @@ func (r *hostReceiver) SetCarriage6(c *liveness.Carriage) {
 // setPeerKeys changes the keys of the tunnel's peers.
 func (r *hostReceiver) setPeerKeys(peers []Peer) error {
 	d, ok := r.dataplane.(interface {
-		SetPeerKeys(name string, key, previous *encap.UDPKey) error
+		SetPeerKeys(name string, key *encap.UDPKey, accept ...encap.UDPKey) error
 	})
 	for i := range peers {
 		p := &peers[i]
 		r.place.peers[i].Peer = *p // for when it is started again
 		if key, also := p.keys(); ok && key != nil {
-			if err := d.SetPeerKeys(p.Name, key, also); err != nil {
+			if err := d.SetPeerKeys(p.Name, key, also...); err != nil {
 				return err
 			}
 		}

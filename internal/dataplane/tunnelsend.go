@@ -170,14 +170,15 @@ func (t *tunnelOutlet) follow(p *peer, now time.Time) {
 // covers all of it, and a checksum must be computed.
 func (t *tunnelOutlet) inOnePiece(p *peer) bool { return p.sealer != nil || !t.partial }
 
-// room returns n more bytes of heads; nil if there are none.
+// room returns n more bytes of heads; nil if there are none. What is behind them is free:
+// a Sealer uses it for a moment.
 func (t *tunnelOutlet) room(n int) []byte {
 	at := len(t.heads)
 	if at+n > cap(t.heads) {
 		return nil
 	}
 	t.heads = t.heads[:at+n]
-	return t.heads[at : at+n : at+n]
+	return t.heads[at : at+n]
 }
 
 // header writes what stands before an inner packet into b. b is all of the datagram
@@ -196,7 +197,7 @@ func (t *tunnelOutlet) header(b []byte, p *peer, d *decision, partial bool) bool
 
 func (t *tunnelOutlet) overheadTo(p *peer) int {
 	if p.sealer != nil {
-		return encap.UDPSealedOverhead
+		return p.sealer.Overhead()
 	}
 	return encap.UDPOverhead
 }

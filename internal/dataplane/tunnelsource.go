@@ -19,7 +19,6 @@ type tunnelSource struct {
 	tos         []byte
 	from        []netip.AddrPort
 	n, at       int
-	recent      *peer
 
 	// Of the datagrams of buffer at: where the next one begins, and the packet
 	// that has been taken out of it but not given away.
@@ -119,8 +118,8 @@ func (s *tunnelSource) datagram() ([]byte, bool) {
 // counted.
 func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	s.stats.Datagrams++
-	p := s.sender(b)
-	if p == nil || p.from != s.from[s.at].Addr().Unmap() {
+	p, hidden := s.sender(b, s.from[s.at].Addr().Unmap())
+	if p == nil {
 		s.stats.UnknownPeer++
 		return a, false
 	}
@@ -130,6 +129,10 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 		h, a.Bytes, err = p.opener.Open(b)
 	} else {
 		h, a.Bytes, err = encap.ParseUDP(b)
+	}
+	if src, ok := encap.InnerSource(a.Bytes); err == nil && hidden && (!ok || s.tunnel.from.behind(src) != p) {
+		s.stats.UnknownPeer++
+		return a, false
 	}
 	if err == nil && p.opener == nil && s.ZeroChecksum {
 		err = encap.CheckZeroChecksum(h, a.Bytes)
@@ -141,6 +144,7 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 		s.stats.refuse(err)
 		return a, false
 	}
+	p.received++
 	if h.Partial {
 		var pkt flowcell.Packet
 		if pkt.Parse(a.Bytes) != nil || !pkt.IsTCP() && (pkt.Flow.Proto != flowcell.ProtoUDP || pkt.Fragment) {
@@ -154,19 +158,27 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	return a, true
 }
 
-// sender returns the peer that has the inner source address; nil if none has. Anybody
-// may have made the bytes up.
-func (s *tunnelSource) sender(b []byte) *peer {
+// sender returns the peer whose key is to be tried, and whether the inner packet is hidden.
+// It is the peer at the outer address that has the inner source address or, if that is
+// hidden, the datagram's pair. It is nil if there is none. Anybody may have made the bytes
+// up.
+func (s *tunnelSource) sender(b []byte, from netip.Addr) (p *peer, hidden bool) {
+	if pair, ok := encap.UDPPair(b); ok {
+		return s.tunnel.from.pairs.find(pair, from), true
+	}
 	src, ok := encap.UDPInnerSource(b)
 	if !ok {
-		return nil
+		return nil, false
 	}
-	return s.behind(src)
+	if p = s.tunnel.from.behind(src); p == nil || p.from != from {
+		return nil, false
+	}
+	return p, false
 }
 
 func (s *TunnelStats) refuse(err error) {
 	switch err {
-	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPPlain, encap.ErrUDPSealed:
+	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPCipher, encap.ErrUDPPlain, encap.ErrUDPSealed:
 		s.Forged++
 	case encap.ErrUDPReplay:
 		s.Replayed++

@@ -1,0 +1,325 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/mesh"
+)
+
+// loop is what a Session's goroutine alone knows.
+type loop struct {
+	*Session
+	view mesh.View
+	self mesh.Self
+
+	told       bool         // the directory has told of all members
+	stale      bool         // the tunnel has not been given what is known
+	registered mesh.Member  // as the directory has it
+	put        bool         // registered is what the host is
+	readOnly   bool         // others write the directory
+	began      time.Time    // the key in use
+	peers      []mesh.Peer  // that the tunnel has
+	left       []*lingering // those of peers whose registration has ended
+}
+
+// lingering is a peer whose registration has ended.
+type lingering struct {
+	mesh.Peer
+	until  time.Time
+	heard  uint64
+	silent int // looks in a row at which nothing had been heard
+}
+
+// run is the goroutine.
+func (l *loop) run(ctx context.Context) {
+	tick := time.NewTicker(retry)
+	defer tick.Stop()
+	l.began = time.Now()
+	l.register(ctx)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-l.broken:
+			l.lost(err)
+			continue
+		case u := <-l.news:
+			l.take(u)
+			l.takeMore(ctx)
+		case <-tick.C:
+			l.look()
+			l.renew(ctx)
+		}
+		l.apply()
+		l.register(ctx)
+	}
+}
+
+// takeMore takes what comes at about the same time: peers are found out once for all of it.
+func (l *loop) takeMore(ctx context.Context) {
+	until := time.After(settle)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-until:
+			return
+		case u := <-l.news:
+			l.take(u)
+		}
+	}
+}
+
+// take takes news of the directory.
+func (l *loop) take(u Update) {
+	if u.All {
+		there := make(map[string]bool, len(u.Put))
+		for _, m := range u.Put {
+			there[m.Name] = true
+		}
+		for _, name := range l.view.Names() {
+			if !there[name] {
+				l.view.Delete(name)
+			}
+		}
+		l.told = true
+	}
+	for _, m := range u.Put {
+		l.view.Put(m)
+	}
+	for _, name := range u.Gone {
+		l.view.Delete(name)
+		l.put = l.put && name != l.c.Name
+	}
+	l.stale = true
+	l.update(func(s *Status) {
+		s.Members += uint64(len(u.Put) + len(u.Gone))
+		s.Following = true
+		s.Refused = l.view.Refused()
+		if s.Registered && !l.readOnly {
+			s.Why = ""
+		}
+	})
+}
+
+func (l *loop) lost(err error) {
+	l.update(func(s *Status) {
+		if s.Following {
+			l.log.Warn("directory lost", "why", err)
+		}
+		s.Following, s.Why = false, reason(err)
+	})
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "the directory has ended"
+	}
+	return err.Error()
+}
+
+func (l *loop) update(change func(*Status)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.status)
+}
+
+// apply gives the tunnel its peers, if there is something new.
+func (l *loop) apply() {
+	if !l.told || !l.stale {
+		return
+	}
+	peers, problems := l.self.Peers(&l.view)
+	l.linger(peers)
+	registered := len(peers)
+	for _, p := range l.left {
+		peers = append(peers, p.Peer)
+	}
+	err := l.c.SetPeers(peers)
+	l.update(func(s *Status) {
+		if err != nil {
+			s.Why = err.Error()
+			return
+		}
+		s.Peers, s.Lingering = len(peers), len(peers)-registered
+		if l.readOnly {
+			s.Why = l.unlisted()
+		}
+		if !slices.Equal(s.Problems, problems[:min(len(problems), maxTold)]) {
+			for _, p := range problems[:min(len(problems), maxTold)] {
+				l.log.Warn("registration does not count", "name", p.Name, "why", p.What)
+			}
+		}
+		s.Problems = problems[:min(len(problems), maxTold)]
+	})
+	if err != nil {
+		l.log.Error("peers not taken", "why", err)
+		return // again with the next tick
+	}
+	l.peers, l.stale = peers, false
+	l.isReady()
+}
+
+// unlisted says why others do not know the host as it is, if the directory is a list.
+func (l *loop) unlisted() string {
+	m, ok := l.view.Member(l.c.Name)
+	own := l.member(&l.c)
+	switch {
+	case !ok:
+		return fmt.Sprintf("the directory does not name %q: write there what this host is", l.c.Name)
+	case !slices.Equal(m.Keys, own.Keys):
+		return fmt.Sprintf("the directory has another key of %q than %v", l.c.Name, own.Keys)
+	case l.c.Renew > 0:
+		return "keys are not renewed: this host cannot write the directory"
+	}
+	return ""
+}
+
+func (l *loop) isReady() {
+	if l.put && l.told && !l.stale {
+		select {
+		case <-l.ready:
+		default:
+			close(l.ready)
+		}
+	}
+}
+
+// linger finds the peers whose registration has ended and that are to stay, given those that
+// are registered. A peer whose name or prefixes somebody has now does not stay.
+func (l *loop) linger(registered []mesh.Peer) {
+	if l.c.Linger == 0 || l.c.Heard == nil {
+		return
+	}
+	stays := func(p *mesh.Peer) bool {
+		for i := range registered {
+			q := &registered[i]
+			if q.Name == p.Name {
+				return false
+			}
+			for _, prefix := range p.Prefixes {
+				if slices.ContainsFunc(q.Prefixes, prefix.Overlaps) {
+					return false
+				}
+			}
+		}
+		return true
+	}
+	l.left = slices.DeleteFunc(l.left, func(p *lingering) bool { return !stays(&p.Peer) })
+	for i := range l.peers {
+		p := &l.peers[i]
+		if stays(p) && !slices.ContainsFunc(l.left, func(q *lingering) bool { return q.Name == p.Name }) {
+			l.left = append(l.left, &lingering{Peer: *p, until: time.Now().Add(l.c.Linger), heard: l.c.Heard(p.Name)})
+		}
+	}
+}
+
+// silence is after how many looks without a datagram a lingering peer goes.
+const silence = 3
+
+// look has peers go that have lingered for long enough, or are not heard.
+func (l *loop) look() {
+	now := time.Now()
+	n := len(l.left)
+	l.left = slices.DeleteFunc(l.left, func(p *lingering) bool {
+		if heard := l.c.Heard(p.Name); heard != p.heard {
+			p.heard, p.silent = heard, 0
+		} else {
+			p.silent++
+		}
+		return p.silent >= silence || now.After(p.until)
+	})
+	if len(l.left) < n {
+		for i := len(l.peers) - 1; i >= 0; i-- { // else they would begin to linger anew
+			if l.gone(l.peers[i].Name) {
+				l.peers = slices.Delete(l.peers, i, i+1)
+			}
+		}
+		l.stale = true
+	}
+}
+
+// gone reports whether a peer is neither registered nor lingering.
+func (l *loop) gone(name string) bool {
+	return !l.view.Has(name) && !slices.ContainsFunc(l.left, func(p *lingering) bool { return p.Name == name })
+}
+
+// member is what the host is.
+func (l *loop) member(c *Config) mesh.Member {
+	m := mesh.Member{Name: c.Name, Endpoints: c.Endpoints, Prefixes: c.Prefixes, Seen: l.view.Seen()}
+	for _, k := range l.self.Keys {
+		m.Keys = append(m.Keys, k.Public())
+	}
+	return m
+}
+
+// register tells the directory what the host is, if it does not know. What the host has seen
+// it tells once its tunnel has the peers that follow.
+func (l *loop) register(ctx context.Context) {
+	m := l.member(&l.c)
+	if l.stale || !l.told {
+		m.Seen = l.registered.Seen
+	}
+	if l.put && m.Seen <= l.registered.Seen && slices.Equal(m.Keys, l.registered.Keys) {
+		return
+	}
+	once, cancel := context.WithTimeout(ctx, maxPatient)
+	defer cancel()
+	revision, err := l.c.Directory.Put(once, m)
+	if errors.Is(err, ErrReadOnly) {
+		l.readOnly, err = true, nil
+	}
+	if err != nil {
+		l.update(func(s *Status) {
+			if s.Registered || s.Why == "" {
+				l.log.Warn("not registered", "why", err)
+			}
+			s.Registered, s.Why = false, err.Error()
+		})
+		l.put = false
+		return
+	}
+	for i := range l.self.Keys {
+		k := &l.self.Keys[i]
+		if k.Announced == 0 {
+			k.Announced = revision
+		}
+		if i == 0 && k.InUse == 0 {
+			k.InUse = revision
+		}
+	}
+	l.registered, l.put = m, true
+	l.update(func(s *Status) {
+		if s.Registered = true; s.Following && !l.readOnly {
+			s.Why = ""
+		}
+	})
+	l.isReady()
+}
+
+// renew takes the next step of replacing the key, once the directory knows the one before.
+func (l *loop) renew(ctx context.Context) {
+	keys := l.self.Keys
+	switch {
+	case l.c.Renew == 0 || !l.put || !l.told || l.readOnly:
+		return
+	case len(keys) == 1:
+		if time.Since(l.began) < l.c.Renew {
+			return
+		}
+		l.self.Keys = append(slices.Clone(keys), mesh.OwnKey{PrivateKey: mesh.NewPrivateKey(keys[0].Generation + 1)})
+	case keys[1].InUse == 0 && keys[1].Announced > keys[0].Announced:
+		l.self.Keys = []mesh.OwnKey{keys[1], keys[0]}
+	case l.view.AllHaveSeen(l.c.Name, keys[0].InUse):
+		l.self.Keys = keys[:1:1]
+		l.began = time.Now()
+		l.update(func(s *Status) { s.Renewed++ })
+	default:
+		return
+	}
+	l.stale = true // before the directory tells others: the host accepts what it announces
+}

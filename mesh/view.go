@@ -1,0 +1,162 @@
+package mesh
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"slices"
+)
+
+// MaxMembers is how many Members a View has at most. Further ones are refused.
+const MaxMembers = 1 << 16
+
+// View is what a host knows of a directory. It is not safe for concurrent use.
+//
+// A registration that contradicts what is known does not count, so that nobody who may
+// register takes over what another one has:
+//
+//   - A key in use must have been announced before, as one that is accepted. A name that has
+//     lost its key must first be free: its former registration must have ended.
+//   - Of prefixes that overlap, those count whose host was registered first.
+type View struct {
+	members map[string]*known
+	seen    int64
+	refused uint64
+}
+
+// known is a Member, and what followed from its registrations.
+type known struct {
+	Member
+	trouble string // why the latest registration does not count; "": it does
+}
+
+// Put takes a registration that the directory has now. Of one name registrations must come
+// in the order of their Revisions.
+func (v *View) Put(m Member) {
+	k := v.members[m.Name]
+	if k != nil && m.Since > k.Since { // the name was free between
+		v.Delete(m.Name)
+		k = nil
+	}
+	if k == nil {
+		if len(v.members) >= MaxMembers {
+			v.refused++
+			return
+		}
+		if v.members == nil {
+			v.members = make(map[string]*known)
+		}
+		k = &known{}
+		v.members[m.Name] = k
+	} else if k.trouble = contradicts(&k.Member, &m); k.trouble != "" {
+		v.refused++
+		k.Seen = max(k.Seen, m.Seen)
+		return
+	}
+	for i, key := range m.Keys {
+		if j := slices.Index(k.Keys, key); j < 0 || i == 0 && j > 0 {
+			v.seen = max(v.seen, m.Revision)
+		}
+	}
+	k.Member = m
+}
+
+// contradicts says why a registration cannot follow another one; "" if it can.
+func contradicts(former, m *Member) string {
+	switch {
+	case len(former.Keys) == 0:
+		return ""
+	case len(m.Keys) == 0:
+		return "it has no key any more"
+	case !slices.Contains(former.Keys, m.Keys[0]):
+		return fmt.Sprintf("its key %v has not been announced", m.Keys[0])
+	}
+	return ""
+}
+
+// Delete takes note that a name is free.
+func (v *View) Delete(name string) { delete(v.members, name) }
+
+// Has reports whether a name is registered.
+func (v *View) Has(name string) bool { return v.members[name] != nil }
+
+// Member returns the registration of a name that counts.
+func (v *View) Member(name string) (m Member, ok bool) {
+	if k := v.members[name]; k != nil {
+		return k.Member, true
+	}
+	return Member{}, false
+}
+
+// Names are those that are registered, in any order.
+func (v *View) Names() (names []string) {
+	for name := range v.members {
+		names = append(names, name)
+	}
+	return names
+}
+
+// Seen is what a host's own Member.Seen should be once it has given its tunnel the Peers.
+func (v *View) Seen() int64 { return v.seen }
+
+// Refused is how many registrations did not count.
+func (v *View) Refused() uint64 { return v.refused }
+
+// AllHaveSeen reports whether all members but one know a registration of that one, which
+// announces a key or puts one in use. It is false until the View has it, too, as somebody
+// may have been registered before whom it does not have yet. Who is registered later reads
+// the directory after that.
+func (v *View) AllHaveSeen(name string, revision int64) bool {
+	if own := v.members[name]; own == nil || own.Revision < revision {
+		return false
+	}
+	for other, k := range v.members {
+		if other != name && k.Seen < revision {
+			return false
+		}
+	}
+	return true
+}
+
+// Problem is a registration, or a part of one, that does not count.
+type Problem struct {
+	Name string
+	What string
+}
+
+// sorted are the members by the time of their registration, and the names.
+func (v *View) sorted() []*known {
+	all := make([]*known, 0, len(v.members))
+	for _, k := range v.members {
+		all = append(all, k)
+	}
+	slices.SortFunc(all, func(a, b *known) int { return cmp.Or(cmp.Compare(a.Since, b.Since), cmp.Compare(a.Name, b.Name)) })
+	return all
+}
+
+// taken are prefixes that have an owner.
+type taken struct {
+	owner map[netip.Prefix]string
+	long  map[netip.Prefix]string // every shorter prefix of these: one owner of what is in it
+}
+
+// take gives a prefix to a name, or returns whose it overlaps.
+func (t *taken) take(p netip.Prefix, name string) (whose string, ok bool) {
+	if whose, ok := t.long[p]; ok {
+		return whose, false
+	}
+	for bits := p.Bits(); bits >= 0; bits-- {
+		shorter, _ := p.Addr().Prefix(bits)
+		if whose, ok := t.owner[shorter]; ok {
+			return whose, false
+		}
+	}
+	t.owner[p] = name
+	for bits := p.Bits(); bits >= 0; bits-- {
+		shorter, _ := p.Addr().Prefix(bits)
+		if _, ok := t.long[shorter]; !ok {
+			t.long[shorter] = name
+		}
+	}
+	return "", true
+}
