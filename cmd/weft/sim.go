@@ -131,7 +131,7 @@ func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
 func newSimRunCmd() *cobra.Command {
 	var o simOptions
 	cmd := &cobra.Command{
-		Use:   "run NAME...|FILE",
+		Use:   "run NAME...",
 		Short: "Run experiments and print the papers' figures beside ours, or a simulation of your own",
 		Long: `Run runs experiments by name; a name may be a pattern such as 'drb-*', or all.
 What it prints depends on the seeds alone, not on --jobs; what the run took of the
