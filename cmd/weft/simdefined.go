@@ -48,4 +48,5 @@ var definedIn = map[string]string{
 	"hedera-t4.4":    "bench/papers/thesis/table44.go",
 	"hedera-t4.5":    "bench/papers/thesis/work.go",
 	"hedera-t4.6":    "bench/papers/thesis/work.go",
+	"hedera-8192":    "bench/papers/thesis/large.go",
 }
