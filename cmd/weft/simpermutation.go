@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -52,7 +53,10 @@ func (o simPermutation) run(ctx context.Context, w io.Writer) error {
 	f, err := simfile.Permutation(o.topology, o.policy, o.bytes, o.seed, o.most)
 	var key config.KeyError
 	if errors.As(err, &key) {
-		err = usagef("--topology %s, --policy %s: %w", o.topology, o.policy, key.Unwrap())
+		if err = key.Unwrap(); !strings.HasPrefix(err.Error(), o.topology+":") { // which says where in the file
+			err = fmt.Errorf("--topology %s, --policy %s: %w", o.topology, o.policy, err)
+		}
+		err = usage(err)
 	}
 	if err != nil {
 		return err
