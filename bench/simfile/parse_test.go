@@ -187,8 +187,17 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		if file.plan.expected(file.loads()[0]) > 100 || len(file.Policies)*file.Seeds > 4 || file.Duration+file.Drain > 2e9 {
-			return
+		bytes := 0.0 // about what a run sends
+		for _, load := range file.loads() {
+			if file.plan.sizes != nil {
+				bytes = max(bytes, file.plan.expected(load)*file.plan.sizes.Mean())
+			}
+		}
+		for _, flow := range file.plan.list {
+			bytes += float64(flow.Bytes)
+		}
+		if bytes > 1e7 || len(file.loads())*len(file.Policies)*file.Seeds > 4 || file.Duration+file.Drain > 2e9 {
+			return // too long
 		}
 		results, err := file.Run(t.Context(), 1, nil)
 		if err != nil && exitcode.Of(err) != exitcode.Usage || err == nil && len(results) != len(file.Policies)*len(file.loads()) {
