@@ -152,7 +152,7 @@ func slowdowns(samples []sample) (ms, slow []float64) {
 // unfinished, and have no time.
 func (r *Result) summarise(runs []run) {
 	var mean, p50, most, slow50 []float64
-	p95, p99, p999, slow99 := tails{percent: 95}, tails{percent: 99}, tails{percent: 99.9}, tails{percent: 99}
+	p95, p99, p999, slow99 := stats.Tail{Percent: 95}, stats.Tail{Percent: 99}, stats.Tail{Percent: 99.9}, stats.Tail{Percent: 99}
 	r.IdlePercent = -1
 	for i, run := range runs {
 		if run.failed != nil {
@@ -187,40 +187,20 @@ func (r *Result) summarise(runs []run) {
 		}
 		mean = append(mean, sum/float64(len(ms)))
 		p50, slow50 = append(p50, stats.Percentile(ms, 50)), append(slow50, stats.Percentile(slow, 50))
-		p95.add(ms)
-		p99.add(ms)
-		p999.add(ms)
-		slow99.add(slow)
+		p95.Add(ms)
+		p99.Add(ms)
+		p999.Add(ms)
+		slow99.Add(slow)
 		most = append(most, slices.Max(ms))
 	}
 	r.MeanMs, r.P50Ms, r.MaxMs, r.SlowdownP50 = stats.Median(mean), stats.Median(p50), stats.Median(most), stats.Median(slow50)
-	r.P95Ms, r.P99Ms, r.P999Ms, r.SlowdownP99 = p95.median(), p99.median(), p999.median(), slow99.median()
+	r.P95Ms, r.P99Ms, r.P999Ms, r.SlowdownP99 = p95.Median(), p99.Median(), p999.Median(), slow99.Median()
 	if n := len(mean); n > 0 {
 		r.MeanLowMs, r.MeanHighMs = slices.Min(mean), slices.Max(mean)
 		r.ConfidencePercent = Confidence(n)
 	}
 	r.countTCP(runs)
 	r.Void = r.Void || r.IdlePercent >= 0 && r.IdlePercent < testbed.CPUBound
-}
-
-// tails are a high percentile of each round.
-type tails struct {
-	percent float64
-	all     []float64
-	few     bool // a round has too few samples for it
-}
-
-func (t *tails) add(x []float64) {
-	t.few = t.few || !stats.Enough(len(x), t.percent)
-	t.all = append(t.all, stats.Percentile(x, t.percent))
-}
-
-// median is of the same rounds as all other medians: it is nil if one of them has too few samples.
-func (t *tails) median() *float64 {
-	if t.few {
-		return nil
-	}
-	return stats.MedianOrNil(t.all)
 }
 
 // Confidence is in percent how surely the median of all possible rounds lies between the least

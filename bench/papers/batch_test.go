@@ -226,7 +226,7 @@ func TestOutcome_kept(t *testing.T) {
 		},
 		Settings: []Parameter{{Name: "n", Value: "v", Chosen: true, Why: "w"}, {Name: "m"}},
 		Charts: []Chart{
-			{Title: "t", X: "x", Y: "y", LogX: true, LogY: true, Lines: []Line{{"l", []float64{math.NaN(), math.Inf(-1), third}, []float64{math.Inf(1), 1e-300, -0.5}}, {Name: "none"}}},
+			{Title: "t", X: "x", Y: "y", LogX: true, LogY: true, Lines: []Line{{"l", []float64{math.NaN(), math.Inf(-1), third}, []float64{math.Inf(1), 1e-300, -0.5}, []Point{{third, math.NaN()}, {1, 2}}}, {Name: "none"}}},
 			{Title: "u", Bars: []Bar{{"b", math.NaN(), &paper}, {Name: "c", Ours: 1}}},
 		},
 	}

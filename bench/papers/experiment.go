@@ -110,6 +110,22 @@ type Chart struct {
 type Line struct {
 	Name string
 	X, Y []float64
+	// Paper are points of it that the paper states.
+	Paper []Point
+}
+
+// Point is one of a Chart with Lines.
+type Point struct{ X, Y float64 }
+
+// State adds a point that the paper states of the line of that name.
+func (c *Chart) State(line string, x, y float64) {
+	for i := range c.Lines {
+		if l := &c.Lines[i]; l.Name == line {
+			l.Paper = append(l.Paper, Point{x, y})
+			return
+		}
+	}
+	panic("papers: chart " + c.Title + " has no line " + line)
 }
 
 // Bar is our value beside the paper's.

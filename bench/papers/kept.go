@@ -19,7 +19,11 @@ func (o *Outcome) MarshalJSON() ([]byte, error) {
 	for _, c := range o.Charts {
 		kept := keptChart{Title: c.Title, X: c.X, Y: c.Y, LogX: c.LogX, LogY: c.LogY}
 		for _, l := range c.Lines {
-			kept.Lines = append(kept.Lines, keptLine{l.Name, numbers(l.X), numbers(l.Y)})
+			line := keptLine{Name: l.Name, X: numbers(l.X), Y: numbers(l.Y)}
+			for _, p := range l.Paper {
+				line.PaperX, line.PaperY = append(line.PaperX, p.X), append(line.PaperY, p.Y)
+			}
+			kept.Lines = append(kept.Lines, line)
 		}
 		for _, b := range c.Bars {
 			bar := keptBar{Name: b.Name, Ours: numbers{b.Ours}}
@@ -51,7 +55,11 @@ func (o *Outcome) UnmarshalJSON(b []byte) error {
 	for _, c := range k.Charts {
 		chart := Chart{Title: c.Title, X: c.X, Y: c.Y, LogX: c.LogX, LogY: c.LogY}
 		for _, l := range c.Lines {
-			chart.Lines = append(chart.Lines, Line{l.Name, l.X, l.Y})
+			line := Line{Name: l.Name, X: l.X, Y: l.Y}
+			for i := range min(len(l.PaperX), len(l.PaperY)) {
+				line.Paper = append(line.Paper, Point{l.PaperX[i], l.PaperY[i]})
+			}
+			chart.Lines = append(chart.Lines, line)
 		}
 		for _, b := range c.Bars {
 			bar := Bar{Name: b.Name}
@@ -98,6 +106,9 @@ type (
 		Name string  `json:"name"`
 		X    numbers `json:"x"`
 		Y    numbers `json:"y"`
+		// Points that the paper states.
+		PaperX numbers `json:"paper_x,omitempty"`
+		PaperY numbers `json:"paper_y,omitempty"`
 	}
 	keptBar struct {
 		Name  string  `json:"name"`

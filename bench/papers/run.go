@@ -40,6 +40,10 @@ type Report struct {
 	OfRun    []Parameter `json:"of_run"`   // what was made of them here, and counted
 
 	Charts []Chart `json:"-"`
+	// Defined is the file of the experiment, by its path in the repository, and Stored is what is
+	// kept of it, in words; "": not known. Run does not know them.
+	Defined string `json:"-"`
+	Stored  string `json:"-"`
 	// PeakOfProcess says that RSSMB is not of this run alone: the system cannot reset it, or
 	// others ran as well.
 	PeakOfProcess bool `json:"-"`

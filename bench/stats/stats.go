@@ -57,6 +57,27 @@ func MedianOrNil(x []float64) *float64 {
 	return &m
 }
 
+// Tail is a high percentile of each of several sets of samples.
+type Tail struct {
+	Percent float64
+	all     []float64
+	few     bool // a set has too few samples for it
+}
+
+// Add takes a set.
+func (t *Tail) Add(x []float64) {
+	t.few = t.few || !Enough(len(x), t.Percent)
+	t.all = append(t.all, Percentile(x, t.Percent))
+}
+
+// Median is of all sets; nil if there is none, or one of them has too few samples.
+func (t *Tail) Median() *float64 {
+	if t.few {
+		return nil
+	}
+	return MedianOrNil(t.all)
+}
+
 // Enough reports whether n samples are so many that one of them may be above their percentile p.
 // The percentile of fewer is their maximum, which says nothing about others. A median needs 2,
 // the percentiles 95, 99 and 99.9 need 20, 100 and 1000.

@@ -23,6 +23,7 @@ import (
 	"weft/bench/papers"
 	"weft/bench/reorder"
 	"weft/bench/scenario"
+	"weft/bench/simfile"
 	"weft/bench/throughput"
 	"weft/fabric"
 	"weft/internal/daemon"
@@ -69,6 +70,7 @@ var printed = map[string][]any{
 	"plangraph.go":                  {[]graphPlan{}},
 	"sim.go":                        {[]listedExperiment{}, []papers.Report{}},
 	"simdecide.go":                  {[]papers.Finding{}},
+	"simfile.go":                    {[]simfile.Result{}},
 	"simmutants.go":                 {[]papers.Trial{}},
 	"version.go":                    {version{}},
 }

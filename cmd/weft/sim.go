@@ -7,6 +7,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -131,7 +132,7 @@ func newSimRunCmd() *cobra.Command {
 	var o simOptions
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
-		Short: "Run experiments and print the papers' figures beside ours",
+		Short: "Run experiments and print the papers' figures beside ours, or a simulation of your own",
 		Long: `Run runs experiments by name; a name may be a pattern such as 'drb-*', or all.
 What it prints depends on the seeds alone, not on --jobs; what the run took of the
 machine goes to standard error. It succeeds whatever the verdicts are. Where it is known
@@ -142,8 +143,13 @@ With --json one name gives an object, and several names or a pattern an array.
 
 Simulations of all experiments and seeds run at once, as many as --jobs says. --cache keeps
 each seed of an experiment when it has ended, so that a run that was interrupted goes on,
-and --shard leaves the rest to other machines: docs/research.md has recipes.`,
+and --shard leaves the rest to other machines: docs/research.md has recipes.
+
+A FILE that ends in .yaml describes a simulation of your own: fabric, flows, failures, and
+policies, which are compared in one table (docs/research.md). Of the flags it takes
+--jobs, --json, which prints an array, and --report, which draws the distributions.`,
 		Example: "  weft sim run drb-appendix-b\n" +
+			"  weft sim run examples/sim/compare.yaml --report compare.html\n" +
 			"  weft sim run luopan-f16 --seeds 5\n" +
 			"  weft sim run drb-f6-fattree --json\n" +
 			"  weft sim run 'conga-*' --quick -j 2\n" +
@@ -151,6 +157,12 @@ and --shard leaves the rest to other machines: docs/research.md has recipes.`,
 			"  weft sim run all --seeds 10 --cache results --shard 3/8",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if slices.ContainsFunc(names, isSimFile) {
+				if err := onlyFlags(cmd, ownFlags); err != nil {
+					return err
+				}
+				return o.runFile(cmd.Context(), cmd.OutOrStdout(), names)
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), experiments(), names)
 		},
 	}

@@ -45,7 +45,10 @@ func (o *simOptions) reports(ctx context.Context, notes io.Writer, b papers.Batc
 	return o.pool(ctx, notes, b, func(p *progress, i int, r *papers.Report, err error) {
 		p.clear()
 		if err == nil {
-			r.Passing = known.Passing(r.Experiment)
+			r.Passing, r.Defined = known.Passing(r.Experiment), definedIn[r.Experiment]
+			if kept := known.Runs[r.Experiment]; kept != nil {
+				r.Stored = kept.String()
+			}
 			if len(known.Decisions) > 0 && !r.Quick {
 				d := known.Decided(b.Subjects[i].Experiment, r.Rows)
 				r.Decided = &d

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -78,7 +79,7 @@ func (o *simOptions) page(command string, names []string, reports []*papers.Repo
 	}
 	p := papers.Page{
 		Command: fmt.Sprintf("%s --seed %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed),
-		Facts:   []papers.Parameter{fact},
+		Facts:   []papers.Parameter{fact, {Name: "Date", Value: time.Now().UTC().Format(time.DateOnly)}},
 		Reports: reports,
 	}
 	if o.Jobs > 0 { // 0: shards had their own

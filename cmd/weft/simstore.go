@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"weft/bench/papers"
 	"weft/bench/papers/results"
@@ -88,7 +89,7 @@ func commitOf(dir string) (commit string, modified bool) {
 
 // head says where what this build gives is from.
 func (s *resultStore) head() results.Head {
-	return results.Head{Commit: s.commit, Modified: s.modified, Machine: cpuModel() + ": " + machine()}
+	return results.Head{Commit: s.commit, Modified: s.modified, Machine: cpuModel() + ": " + machine(), Date: time.Now().UTC().Format(time.DateOnly)}
 }
 
 // report keeps what a run gave.

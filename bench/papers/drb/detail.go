@@ -90,7 +90,7 @@ func runF9(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	out.Charts = []papers.Chart{
 		{Title: "Fig. 9a: goodput of hosts", X: "Mbit/s", Y: "CDF", Lines: []papers.Line{
 			papers.CDF(rb.label, rb.hosts), papers.CDF(drb.label, drb.hosts)}},
-		cdfs("Fig. 9b: network latency", "µs", runs, latencies),
+		tails(cdfs("Fig. 9b: network latency", "µs", runs, latencies), map[string]float64{"RB": latency["RB"][1], "DRB": latency["DRB"][1]}),
 	}
 	return out, nil
 }

@@ -105,6 +105,16 @@ func cdfs(title, x string, runs []measured, of func(measured) *hdrhistogram.Hist
 	return c
 }
 
+// tails draws what the paper states of 99th percentiles, by label.
+func tails(c papers.Chart, stated map[string]float64) papers.Chart {
+	for _, l := range c.Lines {
+		if p99, ok := stated[l.Name]; ok {
+			c.State(l.Name, p99, 0.99)
+		}
+	}
+	return c
+}
+
 func roundTrips(m measured) *hdrhistogram.Histogram   { return m.RTT }
 func latencies(m measured) *hdrhistogram.Histogram    { return m.Latency }
 func resequencing(m measured) *hdrhistogram.Histogram { return m.Resequencing }

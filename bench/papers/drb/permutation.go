@@ -109,7 +109,7 @@ func (p *permutation) run(ctx context.Context, o papers.Options) (*papers.Outcom
 		bars(p.subfigures[0]+": goodput", "Mbit/s per host", main, p.goodput),
 		queueingDelays(p.subfigures[1]+": queueing", main),
 		cdfs(p.subfigures[2]+": resequencing delay", "µs", main[1:], resequencing),
-		cdfs(p.subfigures[3]+": round trips", "µs", main[1:], roundTrips),
+		tails(cdfs(p.subfigures[3]+": round trips", "µs", main[1:], roundTrips), p.roundTrip),
 	}
 	for _, m := range runs[len(policies):] {
 		label := m.label + ", 256 KB window"

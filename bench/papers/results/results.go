@@ -11,6 +11,7 @@ package results
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,7 @@ type Head struct {
 	Commit   string `json:"commit"`
 	Modified bool   `json:"modified,omitempty"` // by changes that are not in Commit
 	Machine  string `json:"machine"`
+	Date     string `json:"date,omitempty"` // when it was kept, as 2026-11-28; "": not known
 }
 
 // check finds what makes a result unfit to be kept: that it has fewer than the fewest seeds.
@@ -111,6 +113,15 @@ func shortened(x *float64) *float64 {
 	}
 	v := short(*x)
 	return &v
+}
+
+// String says in a line when, by what and with which verdict it was kept.
+func (r *Run) String() string {
+	date, commit := cmp.Or(r.Date, "at an unknown date"), r.Commit[:min(len(r.Commit), 12)]
+	if r.Modified {
+		commit += " with changes"
+	}
+	return fmt.Sprintf("%s, commit %s, %d seeds from %d on: %s", date, commit, r.Seeds, r.Seed, r.Verdict)
 }
 
 // Name is the file's.
