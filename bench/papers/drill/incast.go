@@ -32,9 +32,9 @@ func asked(t *topology.Topology, arrivals time.Duration) func(seed uint64) (work
 }
 
 var incast = papers.Experiment{
-	Name: "drill-f14", Source: "DRILL §4, Fig. 14",
+	Name: "drill-f14", Source: "DRILL §4, Fig. 14", Decisions: open(),
 	Title: "incast over traffic of 20 %: DRILL turns bursts away from crowded ports at once",
-	Setting: setting(stated("fabric", scaledUp), stated("incast", "10 % of the hosts each ask 10 % of the others for 10 KB, at once"),
+	Setting: traced(stated("fabric", scaledUp), stated("incast", "10 % of the hosts each ask 10 % of the others for 10 KB, at once"),
 		chosen("how often", fmt.Sprintf("every %v on average", incastEvery), "not stated")),
 	Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 		top, err := fabric(o, scaledUp, scaledUpQuick)

@@ -70,7 +70,7 @@ func measureQueues(ctx context.Context, o papers.Options, top *topology.Topology
 		c := network(o.Seed, top, s)
 		c.Duration, c.Warmup = time, time/warm
 		var err error
-		if c.Workload, err = between(top, load, liveMbit(top), time, o.Seed); err != nil {
+		if c.Workload, err = between(top, anyToAny, sizes, load, time, o.Seed); err != nil {
 			return nil, nil, err
 		}
 		all[i] = newSpreads(top)
@@ -202,7 +202,8 @@ func spreadBars(title string, schemes []scheme, all []*spreads) papers.Chart {
 
 var pitfalls = papers.Experiment{
 	Name: "drill-f3", Source: "DRILL §3.2.3, Fig. 3",
-	Title: "48 engines a switch at 80 % load: too many choices make engines run to the same queue",
+	Title:     "48 engines a switch at 80 % load: too many choices make engines run to the same queue",
+	Decisions: []papers.Decision{byBlindness},
 	Setting: setting(stated("fabric", large), chosen("rates", "10 Gbit/s", "not stated"), queueLength, engineView,
 		chosen("DRILL(d,m)", "d samples, m memories, as §3.2.2 defines it; (2,1) and (20,1) beside", "the text calls what grows in Fig. 3's (1,2) and (1,20) choices")),
 	Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
@@ -230,4 +231,19 @@ var pitfalls = papers.Experiment{
 		out.Charts = []papers.Chart{spreadBars("Fig. 3", schemes, all)}
 		return out, nil
 	},
+}
+
+// byBlindness is for how long engines are blind to each other: with the setting's 10 Gbit/s
+// a frame's 1.2 µs.
+var byBlindness = papers.Decision{
+	Parameter: "for how long engines do not see one another's packets", About: []string{"DRILL", "STDV"},
+	Ends: "from not at all to the time of ten frames; the paper calls it \"until after they are being fully enqueued\"",
+	Values: []papers.DecisionValue{
+		blind(time.Nanosecond), blind(300 * time.Nanosecond), blind(600 * time.Nanosecond), blind(2400 * time.Nanosecond),
+		blind(4800 * time.Nanosecond), blind(12 * time.Microsecond),
+	},
+}
+
+func blind(d time.Duration) papers.DecisionValue {
+	return papers.DecisionValue{Name: d.String(), Tune: func(c *sim.Config) { c.Spray.DrillBlind = d }}
 }

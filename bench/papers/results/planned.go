@@ -13,7 +13,7 @@ var perSeed = map[string]float64{
 	"luopan-f2": 120, "luopan-f9": 150, "luopan-f10": 150, "luopan-f11": 150, "luopan-f12": 90,
 	"luopan-f13": 150, "luopan-f14": 150, "luopan-f15": 120, "luopan-f16": 180, "luopan-f17": 120,
 	"luopan-f18": 120, "luopan-f19": 120, "luopan-t1": 120,
-	"drill-f2": 120, "drill-f3": 60, "drill-f6": 120, "drill-f7": 120, "drill-f11a": 90,
+	"drill-f2": 120, "drill-f3": 60, "drill-f6": 120, "drill-f7": 120, "drill-f9": 30, "drill-f10": 30, "drill-f11a": 90,
 	"drill-f11": 90, "drill-f12": 90, "drill-f13": 150, "drill-f14": 120, "drill-t1": 90,
 	"conga-f9": 120, "conga-f10": 120, "conga-f11": 120, "conga-f12": 63, "conga-f15": 120, "conga-f16": 60,
 	"thesis-t3.1": 4, "thesis-3.1.7": 1,
