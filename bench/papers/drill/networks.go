@@ -104,7 +104,7 @@ var threeStages = papers.Experiment{
 			return nil, err
 		}
 		out := &papers.Outcome{PacketHops: g.hops(), Settings: durations(arrivals, g)}
-		out.Because = because(o, "hosts of 1 Gbit/s hardly make a link of 10 Gbit/s wait, so all schemes are within 1 %, in either load; with links up of 1 or 4 Gbit/s from ToR switches DRILL is the best")
+		out.Because = because(o, "hosts of 1 Gbit/s hardly make a link of 10 Gbit/s wait, so all schemes are nearly alike; with links up of 1 or 4 Gbit/s from ToR switches DRILL is the best")
 		out.Rows = append(best(g, []scheme{drill}, []scheme{ecmp, conga, presto}), g.means(.2, tail)...)
 		out.Rows = append(out.Rows, g.means(.7, tail)...)
 		out.Charts = []papers.Chart{g.cdfs("Fig. 10a: load 0.2", .2), g.cdfs("Fig. 10b: load 0.7", .7)}
