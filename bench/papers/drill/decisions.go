@@ -26,7 +26,7 @@ var (
 		},
 	}
 	byEnds = papers.Decision{
-		Parameter: "last segments", About: all, Ends: "there is no third way",
+		Parameter: "last segments", About: all, Ends: "there is no third way", Discrete: true,
 		Values: []papers.DecisionValue{as(wholeEnds, shortEnds)},
 	}
 	byBuffer = papers.Decision{

@@ -203,6 +203,9 @@ func TestFlows_countWhatTheyShould(t *testing.T) {
 	if f.dupPercent() != 75 || f.manyDupPercent() != 25 || f.mean() != 3 || f.percentile(50) != 2 {
 		t.Errorf("%v %% with duplicate ACKs, %v %% with many, mean %v, median %v", f.dupPercent(), f.manyDupPercent(), f.mean(), f.percentile(50))
 	}
+	if none := (flows{us: make([]float64, 200)}); oneAtLeast(&f) != 75 || oneAtLeast(&none) != .5 {
+		t.Errorf("%v %% of flows with one at least, of none %v", oneAtLeast(&f), oneAtLeast(&none))
+	}
 	f.result = new(sim.Result)
 	f.result.OutOfOrder[0], f.result.OutOfOrder[1], f.result.OutOfOrder[63] = 90, 7, 3
 	if late(&f) != 10 {

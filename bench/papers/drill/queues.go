@@ -141,9 +141,11 @@ const (
 	atManyRR
 )
 
-// gain is by how many percent a figure falls.
+// gain is by how many percent a figure falls. Queues that are always equal, as in the small
+// form, count as nearly so.
 func gain(s []*spreads, of func(*spreads) float64, from, to int) float64 {
-	return -papers.Change(of(s[from]), of(s[to]))
+	const nearly = 1e-6
+	return -papers.Change(max(nearly, of(s[from])), of(s[to]))
 }
 
 // claimsUp are the paper's claims for the queues up from leaves. The paper measures
