@@ -115,7 +115,7 @@ func (w wholeSegments) Next() (workload.Flow, bool) {
 // traced is what the experiments with the paper's trace share besides setting.
 func traced(more ...papers.Parameter) []papers.Parameter {
 	return setting(append([]papers.Parameter{
-		chosen("traffic", quarter, "fitted: the paper finds negligible queueing at hop 2, and hop 1's part of ECMP's wait 54 % at load 0.8. In traffic from any host to any other both hops are equal by symmetry. A quarter is the value of 1, 1/2, 1/4, 1/8 by which both come out; so these two figures are no evidence. In its trace, too, few racks of one kind send most to many of another"),
+		chosen("traffic", quarter, "fitted: the paper finds negligible queueing at hop 2, and hop 1's part of ECMP's wait 54 % at load 0.8. In traffic from any host to any other both hops are equal by symmetry. Hop 1's part is 16, 16, 51 and 73 % if 1, 1/2, 1/4 and 1/8 of the leaves send (one seed), and hop 2 is nearly empty with the latter two. So these two figures are no evidence"),
 		chosen("last segments", wholeEnds, "inferred from the paper's \"under 20 % load, less than 0.8 % of flows receive any duplicate ACKs under any of these schemes\": a last segment that is short overtakes the one before by another path, as switches store and forward, so a third of the flows would"),
 	}, more...)...)
 }
