@@ -69,6 +69,9 @@ type SprayOptions struct {
 	SamplesOnly bool
 	// Drill is DRILL(d, m) with so many engines a switch (DRILL §3.2); 0: 2, 1, 1.
 	DrillSamples, DrillMemory, DrillEngines int
+	// DrillBlind is for how long engines do not see one another's packets; 0: for as long as
+	// the port takes to send each.
+	DrillBlind time.Duration
 	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.
 	Tau time.Duration
 }

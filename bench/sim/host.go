@@ -222,7 +222,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 		}
 		s.switches, err = spray.NewSwitch(spray.SwitchConfig{
 			Topology: c.Known, Name: name, Seed: seed,
-			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines,
+			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines, Blind: c.Spray.DrillBlind,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
 			Expiry: c.Options.Expiry,
 		}, queues{s})

@@ -1,11 +1,13 @@
 package drill
 
 import (
+	"fmt"
 	"math"
 	"strings"
 	"testing"
 	"time"
 
+	"weft/bench/papers"
 	"weft/bench/sim"
 	"weft/bench/sim/workload"
 	"weft/topology"
@@ -21,14 +23,100 @@ func parse(t *testing.T, spec string) *topology.Topology {
 }
 
 func TestFabrics(t *testing.T) {
-	for spec, hosts := range map[string]int{large: 2304, scaledUp: 320, scaled: 320, slow: 32, heterogeneousSpec(16, 48): 768} {
+	for spec, hosts := range map[string]int{large: 2304, scaledUp: 320, scaled: 320, slow: 32, even: 320, uneven: 320, vl2: 320, heterogeneousSpec(16, 48): 768} {
 		if got := parse(t, spec).NumHosts(); got != hosts {
 			t.Errorf("%s has %d hosts, want %d", spec, got, hosts)
 		}
 	}
 	// Scaled out or up, the core carries the same (DRILL §4).
-	if a, b := liveMbit(parse(t, scaledUp)), liveMbit(parse(t, scaled)); a != b || a != 16*4*40_000 {
+	if a, b := sends(t, parse(t, scaledUp), 1), sends(t, parse(t, scaled), 1); a != b || a != 16*4*40_000 {
 		t.Errorf("cores carry %v and %v Mbit/s", a, b)
+	}
+}
+
+// sends is what the senders can send up where one of so many leaves sends.
+func sends(t *testing.T, top *topology.Topology, every int) float64 {
+	t.Helper()
+	from, to, mbit := senders(top, every)
+	if all := len(from) + len(to); all != top.NumHosts() {
+		t.Errorf("%d hosts send or receive, of %d", all, top.NumHosts())
+	}
+	return mbit
+}
+
+// VL2 of Fig. 10 has 16 ToR, 8 aggregation and 4 intermediate switches.
+func TestVL2_hasThePapersSwitches(t *testing.T) {
+	count := map[topology.Layer]int{}
+	for n := range parse(t, vl2).Nodes() {
+		count[n.Layer]++
+	}
+	if count[topology.LayerEdge] != 16 || count[topology.LayerAgg] != 8 || count[topology.LayerCore] != 4 {
+		t.Errorf("switches: %v", count)
+	}
+}
+
+// Some leaves send to the others, and to them only, what their links up carry at the load.
+func TestBetween_isOfSomeLeaves(t *testing.T) {
+	top := parse(t, scaledUp)
+	for who, every := range everyLeaf {
+		const load, until = .5, 20 * time.Millisecond
+		s, err := between(top, who, sizes, load, until, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		leaves, bytes := map[topology.NodeID]bool{}, int64(0)
+		for f, ok := s.Next(); ok; f, ok = s.Next() {
+			from, to := top.EdgeOf(f.Src), top.EdgeOf(f.Dst)
+			leaves[from] = true
+			bytes += f.Bytes
+			if sent := int(from) - top.NumHosts(); sent%every != 0 || from == to || every > 1 && (int(to)-top.NumHosts())%every == 0 {
+				t.Fatalf("%s: leaf %d sends to %d", who, from, to)
+			}
+		}
+		if len(leaves) != 16/every {
+			t.Errorf("%s: %d leaves send, want %d", who, len(leaves), 16/every)
+		}
+		mbit := sends(t, top, every)
+		if want := 160_000. * float64(16/every); mbit != want {
+			t.Errorf("%s: %v Mbit/s, want %v", who, mbit, want)
+		}
+		if got, want := float64(bytes)*8/until.Seconds()/1e6, load*mbit; math.Abs(got/want-1) > .1 {
+			t.Errorf("%s: %v Mbit/s sent, want %v", who, got, want)
+		}
+	}
+	if _, err := between(top, "nobody", sizes, .5, time.Second, 1); err == nil {
+		t.Error("nobody sends")
+	}
+	for name, part := range smallFlows {
+		c, err := cdf(name)
+		if err != nil || math.Abs(c.Part(segment)-part) > 1e-9 {
+			t.Errorf("%s: %v of one segment, %v", name, c.Part(segment), err)
+		}
+	}
+}
+
+// Every value of every decision is something that runs know.
+func TestDecisions_changeRuns(t *testing.T) {
+	for _, e := range Experiments() {
+		for _, d := range e.Decisions {
+			for _, v := range d.Values {
+				for _, other := range v.Replace {
+					_, isTraffic := everyLeaf[other]
+					_, noSizes := cdf(other)
+					_, noFabric := topology.Parse(other)
+					if !isTraffic && noSizes != nil && noFabric != nil && other != shortEnds {
+						t.Errorf("%s, %s: nobody knows %q", e.Name, d.Parameter, other)
+					}
+				}
+				if v.Tune != nil {
+					c := network(1, parse(t, scaledUp), drill)
+					before := fmt.Sprintf("%+v", c)
+					if v.Tune(&c); fmt.Sprintf("%+v", c) == before {
+						t.Errorf("%s, %s: %s changes nothing", e.Name, d.Parameter, v.Name)
+					}
+				}
+			}
+		}
 	}
 }
 
@@ -68,7 +156,7 @@ func TestFailed_leavesAllConnected(t *testing.T) {
 				t.Errorf("seed %d: a host's link is down", seed)
 			}
 		}
-		if got, want := liveMbit(top), 54*40_000.; got != want {
+		if got, want := sends(t, top, 1), 54*40_000.; got != want {
 			t.Errorf("seed %d: %v Mbit/s, want %v", seed, got, want)
 		}
 	}
@@ -115,6 +203,9 @@ func TestFlows_countWhatTheyShould(t *testing.T) {
 	if f.dupPercent() != 75 || f.manyDupPercent() != 25 || f.mean() != 3 || f.percentile(50) != 2 {
 		t.Errorf("%v %% with duplicate ACKs, %v %% with many, mean %v, median %v", f.dupPercent(), f.manyDupPercent(), f.mean(), f.percentile(50))
 	}
+	if none := (flows{us: make([]float64, 200)}); oneAtLeast(&f) != 75 || oneAtLeast(&none) != .5 {
+		t.Errorf("%v %% of flows with one at least, of none %v", oneAtLeast(&f), oneAtLeast(&none))
+	}
 	f.result = new(sim.Result)
 	f.result.OutOfOrder[0], f.result.OutOfOrder[1], f.result.OutOfOrder[63] = 90, 7, 3
 	if late(&f) != 10 {
@@ -123,7 +214,7 @@ func TestFlows_countWhatTheyShould(t *testing.T) {
 }
 
 func TestWholeSegments(t *testing.T) {
-	for bytes, want := range map[int64]int64{1: 1460, 1460: 1460, 1461: 2920, 100_000: 100_740} {
+	for bytes, want := range map[int64]int64{1: 1, 1460: 1460, 1461: 2920, 100_000: 100_740} {
 		f, ok := wholeSegments{once{bytes}}.Next()
 		if !ok || f.Bytes != want {
 			t.Errorf("%d bytes become %d, want %d", bytes, f.Bytes, want)
@@ -217,16 +308,16 @@ func TestGrid_compares(t *testing.T) {
 func TestTrial_config(t *testing.T) {
 	top := parse(t, slow)
 	for _, s := range []scheme{ecmp, drill, drill.bare(), presto, drill.with(1, 20, 48)} {
-		c, err := trial{top: top, scheme: s, load: .5, arrivals: time.Millisecond}.config(3, func(sim.FlowEnd) {})
+		c, err := trial{top: top, scheme: s, load: .5, arrivals: time.Millisecond}.config(papers.Options{Seed: 3}, func(sim.FlowEnd) {})
 		if err != nil {
 			t.Fatal(err)
 		}
 		first, _ := c.Workload.Next()
-		other, err := between(top, .5, liveMbit(top), time.Millisecond, 3)
+		other, err := between(top, quarter, sizes, .5, time.Millisecond, 3)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want, _ := other.Next(); first != want {
+		if want, _ := (wholeSegments{other}).Next(); first != want {
 			t.Errorf("%s begins with %+v, want %+v", s.name, first, want)
 		}
 		if shim := c.Resequencer != nil; shim != s.restores {

@@ -4,7 +4,7 @@ package results
 const planned = 5
 
 // perSeed are the seconds of CPU that one seed takes: on one busy machine measured for
-// drb-f6-fattree, drb-f9 to -f12, drb-appendix-b, conga-f12, thesis-* and hedera-*, and
+// drb-f6-fattree, drb-f9 to -f12, drb-appendix-b, drill-f6 to -f14, conga-f12, thesis-* and hedera-*, and
 // estimated for all others, by the hosts, loads and times of their runs. With -j cores a
 // run takes as much less time.
 var perSeed = map[string]float64{
@@ -13,8 +13,8 @@ var perSeed = map[string]float64{
 	"luopan-f2": 120, "luopan-f9": 150, "luopan-f10": 150, "luopan-f11": 150, "luopan-f12": 90,
 	"luopan-f13": 150, "luopan-f14": 150, "luopan-f15": 120, "luopan-f16": 180, "luopan-f17": 120,
 	"luopan-f18": 120, "luopan-f19": 120, "luopan-t1": 120,
-	"drill-f2": 120, "drill-f3": 60, "drill-f6": 120, "drill-f7": 120, "drill-f11a": 90,
-	"drill-f11": 90, "drill-f12": 90, "drill-f13": 150, "drill-f14": 120, "drill-t1": 90,
+	"drill-f2": 120, "drill-f3": 60, "drill-f6": 26, "drill-f7": 16, "drill-f9": 12, "drill-f10": 6, "drill-f11a": 11,
+	"drill-f11": 20, "drill-f12": 17, "drill-f13": 22, "drill-f14": 11, "drill-t1": 90,
 	"conga-f9": 120, "conga-f10": 120, "conga-f11": 120, "conga-f12": 63, "conga-f15": 120, "conga-f16": 60,
 	"thesis-t3.1": 4, "thesis-3.1.7": 1,
 	"hedera-t4.3": 2, "hedera-t4.4": 35, "hedera-t4.5": 1, "hedera-t4.6": 1, "hedera-8192": 33,

@@ -75,10 +75,13 @@ type SwitchConfig struct {
 	// DRILL(d, m) and the number of engines of a switch (DRILL §3.2); 0: 2, 1, 1. The
 	// engines of switch-rr also choose independently. Samples are switch-luopan's, too.
 	Samples, Memory, Engines int
-	FlowcellBytes            int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
-	Expiry                   time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
-	FlowletGap               time.Duration // of switch-conga; 0: 500 µs
-	Tau                      time.Duration // of switch-conga; 0: 160 µs
+	// Blind is for how long DRILL's engines do not see one another's packets; 0: for as long
+	// as the port takes to send each.
+	Blind         time.Duration
+	FlowcellBytes int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
+	Expiry        time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
+	FlowletGap    time.Duration // of switch-conga; 0: 500 µs
+	Tau           time.Duration // of switch-conga; 0: 160 µs
 }
 
 // Bounds of a SwitchConfig.
@@ -107,6 +110,8 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 		return c, fmt.Errorf("spray: Memory is %d, must be from 1 to %d, or 0 for 1", c.Memory, maxMemory)
 	case c.Engines < 1 || c.Engines > maxEngines:
 		return c, fmt.Errorf("spray: Engines is %d, must be from 1 to %d, or 0 for 1", c.Engines, maxEngines)
+	case c.Blind < 0:
+		return c, fmt.Errorf("spray: Blind is %v, must be at least 1ns, or 0 for the time of each packet", c.Blind)
 	case c.FlowcellBytes < policy.MinFlowcellBytes || c.FlowcellBytes > policy.MaxFlowcellBytes:
 		return c, fmt.Errorf("spray: FlowcellBytes is %d, must be from %d to %d, or 0 for 64 KB", c.FlowcellBytes, policy.MinFlowcellBytes, policy.MaxFlowcellBytes)
 	case c.FlowletGap < time.Microsecond:
