@@ -127,3 +127,38 @@ var fitted = papers.Decision{
 	Parameter: "delay of a hop and window, two parameters fitted to six figures", About: []string{"RB"},
 	Values: []papers.DecisionValue{{Name: "30 µs and 160 KB", Tune: func(c *sim.Config) { c.Delay, c.TCP.WindowBytes = delayOf(30), 160<<10 }}},
 }
+
+// ofMPTCP is a change of runs with subflows.
+func ofMPTCP(change func(c *sim.Config)) func(*sim.Config) {
+	return func(c *sim.Config) {
+		if c.TCP.Subflows > 0 {
+			change(c)
+		}
+	}
+}
+
+// shared is MPTCP's window.
+var shared = papers.Decision{
+	Parameter: "window of an MPTCP connection", About: []string{"subflows"},
+	Ends: "the paper states 256 KB, and a TCP of ns-3 had 64 KB at most",
+	Values: []papers.DecisionValue{
+		{Name: "256 KB for all subflows", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = stated })},
+		{Name: "256 KB for each, 4 MB at most", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = min(c.TCP.Subflows*stated, 4<<20) })},
+	},
+}
+
+// hostQueues are those of hosts with MPTCP.
+var hostQueues = papers.Decision{
+	Parameter: "queue of a host with MPTCP", About: []string{"subflows"},
+	Values: []papers.DecisionValue{
+		{Name: "64 KB", Tune: ofMPTCP(func(c *sim.Config) { c.HostQueueBytes = 64 << 10 })},
+		{Name: "no bound, and 256 KB of window for all subflows: two parameters", Tune: ofMPTCP(func(c *sim.Config) { c.HostQueueBytes, c.TCP.WindowBytes = 0, stated })},
+	},
+}
+
+// coupling is whether subflows' increases are linked.
+var coupling = papers.Decision{
+	Parameter: "increases of subflows", About: []string{"subflows"},
+	Ends:   "they are linked or not",
+	Values: []papers.DecisionValue{{Name: "each as a TCP", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.Uncoupled = true })}},
+}
