@@ -140,20 +140,19 @@ func ofMPTCP(change func(c *sim.Config)) func(*sim.Config) {
 // shared is MPTCP's window.
 var shared = papers.Decision{
 	Parameter: "window of an MPTCP connection", About: []string{"subflows"},
-	Ends: "the paper states 256 KB, and a TCP of ns-3 had 64 KB at most",
 	Values: []papers.DecisionValue{
-		{Name: "256 KB for all subflows", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = stated })},
-		{Name: "256 KB for each, 4 MB at most", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = min(c.TCP.Subflows*stated, 4<<20) })},
+		{Name: "128 KB", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = 128 << 10 })},
+		{Name: "512 KB", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = 512 << 10 })},
+		{Name: "1 MB", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.WindowBytes = 1 << 20 })},
 	},
 }
 
-// hostQueues are those of hosts with MPTCP.
-var hostQueues = papers.Decision{
-	Parameter: "queue of a host with MPTCP", About: []string{"subflows"},
-	Values: []papers.DecisionValue{
-		{Name: "64 KB", Tune: ofMPTCP(func(c *sim.Config) { c.HostQueueBytes = 64 << 10 })},
-		{Name: "no bound, and 256 KB of window for all subflows: two parameters", Tune: ofMPTCP(func(c *sim.Config) { c.HostQueueBytes, c.TCP.WindowBytes = 0, stated })},
-	},
+// socketsOfNS3 is MPTCP as of sockets and ports of ns-3: two parameters at once.
+var socketsOfNS3 = papers.Decision{
+	Parameter: "MPTCP's windows and hosts' queues, two parameters", About: []string{"subflows"},
+	Values: []papers.DecisionValue{{Name: "64 KB a subflow, and 128 KB as every port of 1 Gbit/s", Tune: ofMPTCP(func(c *sim.Config) {
+		c.TCP.WindowBytes, c.HostQueueBytes = c.TCP.Subflows*effective, queueBytes
+	})}},
 }
 
 // coupling is whether subflows' increases are linked.
