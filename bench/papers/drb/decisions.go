@@ -161,3 +161,28 @@ var coupling = papers.Decision{
 	Ends:   "they are linked or not",
 	Values: []papers.DecisionValue{{Name: "each as a TCP", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.Uncoupled = true })}},
 }
+
+// slotsAtFullLoad is how long a greatest queue is looked for by itself.
+const slotsAtFullLoad = "slots at load 1"
+
+// observed is for how long the appendix's greatest queues were: they grow with the time.
+var observed = papers.Decision{
+	Parameter: "slots in which the greatest queue is looked for", About: []string{"DRB"},
+	Values: []papers.DecisionValue{{Name: "four times as many", Replace: map[string]string{slotsAtFullLoad: "four times as many"}}},
+}
+
+func atFullLoad(o papers.Options, slots int) int {
+	if o.As(slotsAtFullLoad) != slotsAtFullLoad {
+		return 4 * slots
+	}
+	return slots
+}
+
+// beginnings is what a short flow does first.
+var beginnings = papers.Decision{
+	Parameter: "how a TCP begins", About: []string{"RB", "ECMP"},
+	Values: []papers.DecisionValue{
+		{Name: "with a handshake", Tune: func(c *sim.Config) { c.TCP.Handshake = true }},
+		{Name: "with a handshake, then one segment, as in ns-3", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 1 }},
+	},
+}
