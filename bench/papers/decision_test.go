@@ -57,15 +57,15 @@ func TestFindings(t *testing.T) {
 	d := buffers("a b c d e f g", "", "200", "400")
 	e := buffered(func(buffer float64, o Options) []Row {
 		return []Row{
-			Within("a", "m", 200, buffer, 10),       // out, and OK with 200 alone
-			Within("b", "m", 7, buffer, 10),         // out with each
-			AtMost("c", "m", 150, buffer, 0),        // OK, and out with each value
-			Order("d", buffer, 300),                 // out, and OK with 400
-			Claim("e", buffer > 100),                // out, and OK with both
-			Within("f", "m", 1, 1, 1),               // OK
-			Within("g", "m", 1, buffer, 1).Own(),    // not the paper's
-			Info("g", "n", buffer),                  // nothing to compare with
-			Within("x", "m", 400, buffer, 10), // About says nothing of it
+			Within("a", "m", 200, buffer, 10),    // out, and OK with 200 alone
+			Within("b", "m", 7, buffer, 10),      // out with each
+			AtMost("c", "m", 150, buffer, 0),     // OK, and out with each value
+			Order("d", buffer, 300),              // out, and OK with 400
+			Claim("e", buffer > 100),             // out, and OK with both
+			Within("f", "m", 1, 1, 1),            // OK
+			Within("g", "m", 1, buffer, 1).Own(), // not the paper's
+			Info("g", "n", buffer),               // nothing to compare with
+			Within("x", "m", 400, buffer, 10),    // About says nothing of it
 			AtMost("y", "m", 300, buffer, 0).Own(),
 			Sign("d2", o.Seed%2 == 1 || buffer == 400), // within the spread of seeds
 		}
@@ -148,6 +148,34 @@ func TestDecide(t *testing.T) {
 	}
 	if got := pick("300", "600"); got != "buffer 600 KB moves 2 rows and breaks 1" {
 		t.Error(got)
+	}
+}
+
+// Where the paper's figure is between those with two values, a value between may give it,
+// unless there is none.
+func TestDecide_between(t *testing.T) {
+	e := buffered(func(buffer float64, _ Options) []Row {
+		return []Row{Within("a", "m", 300, buffer, 10), Within("a", "n", 150, buffer, 10), AtMost("a", "o", 50, buffer, 0), Order("a", 1, buffer)}
+	}, buffers("a", "ends", "200"))
+	if _, d := decide(t, e, Options{Seed: 1}); d.Of != 3 || d.Out != 4 {
+		t.Errorf("150 is between 100 and 200: %+v", d)
+	}
+	e.Decisions = []Decision{buffers("a", "ends", "200", "400")}
+	found, d := decide(t, e, Options{Seed: 1})
+	if d.Of != 2 {
+		t.Errorf("300 is between 200 and 400, and 150 as before: %+v", d)
+	}
+	var b strings.Builder
+	if err := WriteFindings(&b, found); err != nil || strings.Count(b.String(), "none of 200 KB (200), 400 KB (400), but maybe one between\n") != 2 {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+	e.Decisions[0].Discrete = true
+	if found, d = decide(t, e, Options{Seed: 1}); !d.All() {
+		t.Errorf("of discrete ones: %+v", d)
+	}
+	b.Reset()
+	if err := WriteFindings(&b, found); err != nil || strings.Contains(b.String(), "between") {
+		t.Errorf("%v:\n%s", err, b.String())
 	}
 }
 

@@ -72,7 +72,7 @@ func writeDecision(b *bytes.Buffer, values []Finding) {
 func spokenOf(values []Finding) (rows []Figure) {
 	for _, f := range values {
 		for _, r := range slices.Concat(f.Moved, f.Unmoved) {
-			if _, known := figureOf(rows, r.Label, r.Metric); !known {
+			if len(figuresOf(rows, r.Label, r.Metric)) == 0 {
 				rows = append(rows, r)
 			}
 		}
@@ -83,16 +83,21 @@ func spokenOf(values []Finding) (rows []Figure) {
 // movers are the values that move a row, with its figure; or all, if none does.
 func movers(values []Finding, row Figure) string {
 	var moved, unmoved []string
+	var same []Figure
 	for _, f := range values {
-		if r, ok := figureOf(f.Moved, row.Label, row.Metric); ok {
+		for _, r := range figuresOf(f.Moved, row.Label, row.Metric) {
 			moved = append(moved, fmt.Sprintf("%s (%s)", f.Value, number(r.Ours)))
 		}
-		if r, ok := figureOf(f.Unmoved, row.Label, row.Metric); ok {
+		for _, r := range figuresOf(f.Unmoved, row.Label, row.Metric) {
 			unmoved = append(unmoved, fmt.Sprintf("%s (%s)", f.Value, number(r.Ours)))
+			same = append(same, r)
 		}
 	}
-	if len(moved) == 0 {
-		return "none of " + strings.Join(unmoved, ", ")
+	switch {
+	case len(moved) > 0:
+		return strings.Join(moved, ", ")
+	case !values[0].Discrete && straddles(same):
+		unmoved = append(unmoved, "but maybe one between")
 	}
-	return strings.Join(moved, ", ")
+	return "none of " + strings.Join(unmoved, ", ")
 }

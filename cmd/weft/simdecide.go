@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,8 @@ func newSimDecideCmd() *cobra.Command {
 the paper leaves open, each with other values than the experiment has. It runs each
 experiment again with each value, and says of each row that is out and of which the
 decision speaks whether it is moved: OK with the value. What no value moves does not
-depend on the parameter, if the values span all that is plausible.
+depend on the parameter, if the values span all that is plausible, and the paper's figure
+is not between those with two of them.
 
 It says as well which rows a value breaks: those that are OK without it and are not with
 it. It succeeds whatever comes out. --store keeps findings in full with as many seeds as
@@ -52,6 +54,9 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 	if err != nil {
 		return err
 	}
+	if without := withoutDecision(t.experiments); len(without) > 0 {
+		fmt.Fprintf(notes, "left out, as they have no decision: %s\n", strings.Join(without, ", "))
+	}
 	reports, failed := o.compared(ctx, notes, t)
 	if ctx.Err() != nil {
 		return failed
@@ -63,9 +68,19 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 	}
 	failed = errors.Join(failed, papers.WriteFindings(w, found))
 	for i, s := range t.batch.Subjects {
-		if r := reports[i]; r != nil && s.Variant == nil && !o.Quick {
-			fmt.Fprintf(w, "%s: %s\n", s.Name, papers.Decide(s.Experiment, r.Rows, found))
+		if s.Variant == nil && reports[i] != nil && !o.Quick {
+			fmt.Fprintf(w, "%s: %s\n", s.Name, papers.Decide(s.Experiment, reports[i].Rows, found))
 		}
 	}
 	return failed
+}
+
+// withoutDecision names experiments that have none.
+func withoutDecision(list []papers.Experiment) (names []string) {
+	for _, e := range list {
+		if len(e.Decisions) == 0 {
+			names = append(names, e.Name)
+		}
+	}
+	return names
 }

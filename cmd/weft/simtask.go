@@ -44,6 +44,9 @@ func (o *simOptions) task(all []papers.Experiment, names []string, with string) 
 		return nil, err
 	}
 	b, err := o.batch(selected, with)
+	if errors.Is(err, papers.ErrNoDecision) {
+		return nil, usage(err)
+	}
 	if err != nil {
 		return nil, err
 	}
