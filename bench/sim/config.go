@@ -44,8 +44,11 @@ type Config struct {
 	// Resequencer is every host's; nil: none.
 	Resequencer *resequencer.Config
 
-	TCP      tcp.Config
-	Workload workload.Source
+	TCP tcp.Config
+	// SpreadSubflows gives each subflow of a connection (TCP.Subflows) a path that no other
+	// one has, as long as there are any. Otherwise the Policy sees a flow in each.
+	SpreadSubflows bool
+	Workload       workload.Source
 	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then
 	// be nil.
 	OpenLoop *OpenLoop

@@ -27,7 +27,8 @@ type flow struct {
 	path       spray.Flow         // where hosts choose
 	numbers    spray.Numbers      // where switches do
 	sender     tcp.Sender
-	hash, back uint64 // of its data and its acknowledgements, for switches
+	whole      *connection // of which it is a subflow; nil: of none
+	hash, back uint64      // of its data and its acknowledgements, for switches
 	asked      workload.Flow
 }
 
@@ -98,7 +99,18 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		s.fails(s.graph.noPath(int32(asked.Src), int32(asked.Dst)))
 		return
 	}
-	var i uint32
+	if s.tcp.Subflows > 0 {
+		s.beginConnection(asked)
+		return
+	}
+	i, f := s.newFlow(asked)
+	f.sender.Start(&s.tcp, asked.Bytes)
+	f.receiver.Start(&s.tcp, asked.Bytes)
+	s.pump(i, f)
+}
+
+// newFlow returns a flow of which the ends have yet to start.
+func (s *simulation) newFlow(asked workload.Flow) (i uint32, f *flow) {
 	if n := len(s.unusedFlows); n > 0 {
 		i = s.unusedFlows[n-1]
 		s.unusedFlows = s.unusedFlows[:n-1]
@@ -106,20 +118,24 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		i = uint32(len(s.flows))
 		s.flows = append(s.flows, new(flow))
 	}
-	f := s.flows[i]
+	f = s.flows[i]
 	*f = flow{
 		sender: f.sender, receiver: f.receiver, timerAt: never,
 		src: int32(asked.Src), dst: int32(asked.Dst), asked: asked,
 		tuple: flowcell.FiveTuple{
-			Src: s.addresses[asked.Src], Dst: s.addresses[asked.Dst],
-			SrcPort: uint16(s.begun), DstPort: uint16(s.begun >> 16), Proto: flowcell.ProtoTCP,
+			Src: s.addresses[asked.Src], Dst: s.addresses[asked.Dst], Proto: flowcell.ProtoTCP,
 		},
 	}
+	s.name(f)
+	return i, f
+}
+
+// name gives a flow ports of its own, and what follows from them.
+func (s *simulation) name(f *flow) {
+	f.tuple.SrcPort, f.tuple.DstPort = uint16(s.begun), uint16(s.begun>>16)
 	s.begun++
-	f.sender.Start(&s.tcp, asked.Bytes)
-	f.receiver.Start(&s.tcp, asked.Bytes)
 	if s.hosts != nil {
-		s.hosts.Open(&f.path, asked.Src, asked.Dst, &f.tuple)
+		s.hosts.Open(&f.path, f.asked.Src, f.asked.Dst, &f.tuple)
 	}
 	if s.hosts == nil || s.graph != nil {
 		f.hash = f.tuple.Hash(s.hashSeed)
@@ -128,7 +144,6 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 	if s.hosts == nil {
 		f.numbers = spray.NewNumbers(f.hash)
 	}
-	s.pump(i, f)
 }
 
 // pump sends what a flow may send now, and sees to its timer.
@@ -173,17 +188,26 @@ func (s *simulation) timer(i uint32) {
 	f.sender.Timeout(s.clock())
 	s.timeouts++
 	s.pump(i, f)
+	if f.whole != nil {
+		s.pumpAll(f.whole)
+	}
 }
 
 // finish ends a flow of which everything has been acknowledged.
-func (s *simulation) finish(i uint32, f *flow) {
+func (s *simulation) finish(f *flow) {
 	f.done = true
 	s.awaited--
 	s.flowsEnded++
 	if s.config.OnFlow != nil {
 		e := FlowEnd{Flow: f.asked, FCT: f.end - f.asked.Start}
 		e.Retransmits, e.Timeouts, e.DupAcks = f.sender.Stats()
+		if f.whole != nil {
+			s.sumUp(f.whole, &e)
+		}
 		s.config.OnFlow(e)
+	}
+	if f.whole != nil {
+		s.finishRest(f.whole)
 	}
 	s.config.Workload.Done(f.asked, s.clock(), s.begin)
 	s.maybeEnd()
@@ -191,9 +215,13 @@ func (s *simulation) finish(i uint32, f *flow) {
 
 // leave takes note that a packet of a flow is no longer on its way.
 func (s *simulation) leave(i uint32, f *flow) {
-	if f.underWay--; f.underWay > 0 || !f.done {
-		return
+	if f.underWay--; f.underWay == 0 && f.done {
+		s.release(i, f)
 	}
+}
+
+// release forgets an ended flow of which nothing is on its way.
+func (s *simulation) release(i uint32, f *flow) {
 	if s.hosts != nil {
 		s.hosts.Close(&f.path)
 	}

@@ -30,7 +30,8 @@ type simulation struct {
 
 	packets       []packet
 	unusedPackets []uint32
-	sum           int64 // of what was looked at ahead, so that it is not for nothing
+	dataAcks      []int64 // of acknowledgements of subflows, by packet
+	sum           int64   // of what was looked at ahead, so that it is not for nothing
 
 	hosts     *spray.Hosts  // nil where switches choose
 	switches  spray.Switch  // nil where hosts do

@@ -35,9 +35,10 @@ func appendixB() papers.Experiment {
 				Chosen: true, Why: "the paper does not state its own"},
 			{Name: "packets within a pod", Value: "by way of a core, too", Chosen: true, Why: "as the appendix has it"},
 		},
-		Mutants: []papers.Mutant{atRandom},
-		Judge:   judgeAppendixB,
-		Run:     runAppendixB,
+		Mutants:   []papers.Mutant{atRandom},
+		Decisions: []papers.Decision{observed},
+		Judge:     judgeAppendixB,
+		Run:       runAppendixB,
 	}
 }
 
@@ -75,7 +76,7 @@ func planAppendixB(o papers.Options) (batch, appendixRuns) {
 		c := base
 		c.Rule = r.rule
 		p.main[i] = b.add(c)
-		c.Load, c.Slots, c.Warmup = 1, slots/4, slots/8
+		c.Load, c.Slots, c.Warmup = 1, atFullLoad(o, slots/4), slots/8
 		p.full[i] = b.add(c)
 		c.EqualStarts, c.Slots, c.Warmup, c.Hops = true, 288, 0, 2 // twice through the order
 		p.aligned[i] = b.add(c)

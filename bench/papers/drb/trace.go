@@ -22,9 +22,10 @@ func f7() papers.Experiment {
 				Chosen: true, Why: "the paper's is private: 80 % of its flows are below 4 KB, 1 % above 50 MB, its two busiest racks are loaded to 92 and 90 %"},
 			papers.Parameter{Name: "probes", Value: "4 KB from the first rack's reserved host to the other's, one after the other with pauses of 200 µs on average"},
 			papers.Parameter{Name: "time", Value: "400 ms, the first 50 ms dropped", Chosen: true, Why: "not stated"}),
-		Mutants: []papers.Mutant{atRandom},
-		Judge:   judgeTrace,
-		Run:     runF7,
+		Mutants:   []papers.Mutant{atRandom},
+		Decisions: []papers.Decision{beginnings},
+		Judge:     judgeTrace,
+		Run:       runF7,
 	}
 }
 
