@@ -84,18 +84,18 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// What a mutant replaces loses the options of what it was, and the rest stays.
-func TestOptions_mutated(t *testing.T) {
+// What a variant replaces loses the options of what it was, and the rest stays.
+func TestOptions_varied(t *testing.T) {
 	c := sim.Config{Policy: "luopan", Seed: 3, Options: policy.Options{Samples: 2}, Spray: sim.SprayOptions{RackSamples: true}}
-	o := Options{Mutant: &Mutant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
-	if got := o.mutated(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
+	o := Options{Variant: &Variant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
+	if got := o.varied(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
 		t.Errorf("%+v", got)
 	}
 	c.Policy = "presto"
-	if got := o.mutated(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
+	if got := o.varied(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
 		t.Errorf("another policy: %+v", got)
 	}
-	if got := (Options{}).mutated(c); got.Seed != 3 || got.Policy != "presto" {
-		t.Errorf("without a mutant: %+v", got)
+	if got := (Options{}).varied(c); got.Seed != 3 || got.Policy != "presto" {
+		t.Errorf("without a variant: %+v", got)
 	}
 }
