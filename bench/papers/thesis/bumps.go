@@ -2,6 +2,7 @@ package thesis
 
 import (
 	"cmp"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -47,8 +48,12 @@ const (
 
 // recorded is what comes to the port of a rate from so many TCP flows of hosts with 10
 // Gbit/s.
-func recorded(o papers.Options, rateMbit string, mbit float64, flows int, d time.Duration) (sim.Config, *recorder, error) {
-	c, err := testbedConfig(o, "leaf-spine:leaves=2,spines=1,hosts=2,host-rate=10000,fabric-rate="+rateMbit, d)
+func recorded(o papers.Options, mbit float64, flows int, d time.Duration) (sim.Config, *recorder, error) {
+	hosts := 10_000.0
+	if o.As("limit") == "hosts" {
+		hosts = mbit / float64(flows)
+	}
+	c, err := testbedConfig(o, fmt.Sprintf("leaf-spine:leaves=2,spines=1,hosts=%d,host-rate=%g,fabric-rate=%g", estimateHosts, hosts, mbit), d)
 	if err != nil {
 		return c, nil, err
 	}
@@ -78,13 +83,28 @@ func bumpTakes(p float64) time.Duration {
 	return time.Duration(1e3 * bumpQuantiles[len(bumpQuantiles)-1].us)
 }
 
+// How a bump's times follow one another, besides each by itself.
+const (
+	slowly     = "slowly"
+	constantly = "constantly"
+)
+
+// slowlyFor is how long a bump takes the same time with each packet, if times change slowly.
+const slowlyFor = time.Millisecond
+
 // forwarded is when packets leave a bump: each takes its time, and none overtakes another.
-func forwarded(list []passing, seed uint64) []passing {
+func forwarded(list []passing, times string, seed uint64) []passing {
 	rng := rand.New(rand.NewPCG(seed, 0x62756d70))
 	behind := make([]passing, len(list))
-	last := time.Duration(0)
+	last, until, takes := time.Duration(0), time.Duration(-1), bumpTakes(.5)
 	for i, p := range list {
-		p.at = max(last, p.at+bumpTakes(rng.Float64()))
+		switch {
+		case times == constantly:
+		case times == slowly && p.at < until:
+		default:
+			takes, until = bumpTakes(rng.Float64()), p.at+slowlyFor
+		}
+		p.at = max(last, p.at+takes)
 		last = p.at
 		behind[i] = p
 	}

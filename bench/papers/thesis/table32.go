@@ -70,6 +70,7 @@ func runTable32(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 			papers.Within(label+", flow state", "KB", size.flow, float64(c.flows)/1e3, tolerance),
 			papers.Info(label+", a request", "paths looked at", c.looked))
 	}
+	explain(out, o, "16 hosts: 4 KB is the least that a machine gives, a page")
 	return out, nil
 }
 

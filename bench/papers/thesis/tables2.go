@@ -104,6 +104,7 @@ func runTable21(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 		out.Rows = append(out.Rows, papers.Within(label, "hosts", float64(r.hosts), d.fatTree(r.ports), tolerance),
 			papers.Info(label, "switches per 1,000 hosts", 1000*float64(fatTreeSwitches(r.ports))/float64(fatTreeHosts(r.ports))))
 	}
+	explain(out, o, "up to 2008 the thesis' hierarchies have as many hosts as 16 core switches join, and that of 32-port switches as 24: its formula for these years is not half of the ports, which it has from 2010 on")
 	return unchanged(out, o), nil
 }
 
@@ -133,9 +134,11 @@ func table22() papers.Experiment {
 func runTable22(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 	d := designs{o}
 	const fat = "fat-tree of 48-port switches"
-	return unchanged(&papers.Outcome{Rows: []papers.Row{
+	out := &papers.Outcome{Rows: []papers.Row{
 		papers.Within("hierarchy of 96-port switches", "hosts", 46_080, d.hierarchy(96, coreRate2012/edgeRate2012), tolerance),
 		papers.Within(fat, "hosts", 27_648, d.fatTree(48), tolerance),
 		papers.Within(fat, "cost at the thesis' $520 a host, million $", 14.4, 520*d.fatTree(48)/1e6, tolerance),
-	}}, o), nil
+	}}
+	explain(out, o, "46,080 are as many hosts as if a port of 40 Gbit/s were that of ten hosts of 10 Gbit/s; it is that of four")
+	return unchanged(out, o), nil
 }

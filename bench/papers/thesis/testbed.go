@@ -20,6 +20,7 @@ const (
 	testbedBuffer = 1_500_000
 	testbedRTO    = 200 * time.Millisecond
 	testbedWindow = 4 << 20
+	testbedNIC    = 1000 * mtu
 	mtu           = 1500
 )
 
@@ -30,6 +31,7 @@ var testbedSetting = []papers.Parameter{
 	chosen("bump", "in front of the port to the receiver, by a virtual queue that drains at its rate", "where the testbed's is on the racks' link"),
 	chosen("links", "20 µs each, propagation, switch and host", "a byte takes 213 µs there and back (Fig. 5.3)"),
 	chosen("TCP", "NewReno with SACK, window 4 MB, least retransmission timeout 200 ms", "Linux's CUBIC, as it is where round trips are below a millisecond: in its region that is friendly to Reno; the timeout is that of §4.4.2, the window what Linux grows to"),
+	chosen("a host's own queue", "1,000 packets", "Linux's; without a bound the whole window of one flow stands there, and no other flow gets a place in a full port"),
 }
 
 // testbedConfig is of the testbed while nobody sends.
@@ -37,8 +39,9 @@ func testbedConfig(o papers.Options, fabric string, d time.Duration) (sim.Config
 	t, err := topology.Parse(fabric)
 	return sim.Config{
 		Topology: t, Seed: o.Seed, Duration: d, Delay: testbedDelay, Policy: "ecmp",
-		Queues: []sim.Queue{{RateMbit: 1000, Bytes: testbedBuffer}, {Bytes: testbedBuffer}},
-		TCP:    tcp.Config{WindowBytes: testbedWindow, RTOMin: testbedRTO},
+		Queues:         []sim.Queue{{RateMbit: 1000, Bytes: testbedBuffer}, {Bytes: testbedBuffer}},
+		HostQueueBytes: testbedNIC,
+		TCP:            tcp.Config{WindowBytes: testbedWindow, RTOMin: testbedRTO},
 	}, err
 }
 
