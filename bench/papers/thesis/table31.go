@@ -81,7 +81,7 @@ func table31() papers.Experiment {
 		},
 		Mutants: []papers.Mutant{
 			{Name: "the scheduler moves no flow", About: []string{"scheduler"}, Replace: map[string]string{"flow scheduler": ""}},
-			{Name: "the classifier moves no flow", About: []string{"classifier"}, Replace: map[string]string{"flow classifier": ""}},
+			{Name: "the classifier hashes and moves no flow", About: []string{"classifier"}, Replace: map[string]string{"flow classifier": "hash"}},
 		},
 		Decisions: []papers.Decision{
 			{Parameter: "which five mappings of a pattern the thesis has run", About: []string{"random", "inter-pod incoming", "same-ID outgoing"},
@@ -172,8 +172,11 @@ func percents(p pattern, paper [len(methods)]float64, mappings int, o papers.Opt
 	each := make([][len(methods)]float64, mappings)
 	for m, method := range methods {
 		part := method.part
-		if o.As(method.name) == "" {
+		switch o.As(method.name) {
+		case "":
 			part = unmoved
+		case "hash":
+			part = hashedPart
 		}
 		_, f, err := fabricOf(method.fabric)
 		if err != nil {
