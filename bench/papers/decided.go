@@ -19,7 +19,7 @@ func (d Decided) All() bool { return d.Out > 0 && d.Of == d.Out }
 
 func (d Decided) String() string {
 	if d.Of == 0 {
-		return ""
+		return fmt.Sprintf("none of %d rows out decided", d.Out)
 	}
 	s := "decided"
 	if !d.All() {
@@ -47,7 +47,7 @@ func (o Open) String() string {
 }
 
 // Decide says what rows that are out depend on. Such a row is decided if some value of a
-// decision moves it, or if no value of the decisions that speak of it does and each of them
+// decision moves it, or if no value of the decisions that speak of it does, and each of them
 // spans all that is plausible. Findings in the small form do not count, nor do those of
 // decisions and values that the experiment does not have any more.
 func Decide(e Experiment, rows []Row, found []Finding) (d Decided) {
@@ -138,17 +138,21 @@ func (f *Finding) moves(rows int) string {
 }
 
 // immovable are the parameters of decisions that speak of a row, if each spans all that is
-// plausible and each value leaves the row out.
+// plausible, each value leaves the row out, and none between two values would move it.
 func (e Experiment) immovable(r Row, tried []Finding) string {
 	var parameters []string
 	for _, d := range e.Decisions {
 		if !speaks(d.About, r.Label) {
 			continue
 		}
+		var same []Figure
 		for _, v := range d.Values {
-			if f := d.finding(e, v, tried); d.Ends == "" || f == nil || !has(f.Unmoved, r) {
-				return ""
+			if f := d.finding(e, v, tried); f != nil {
+				same = append(same, figuresOf(f.Unmoved, r.Label, r.Metric)...)
 			}
+		}
+		if d.Ends == "" || len(same) < len(d.Values) || !d.Discrete && straddles(same) {
+			return ""
 		}
 		parameters = append(parameters, d.Parameter)
 	}

@@ -17,8 +17,11 @@ type Decision struct {
 	// About are words of the labels of rows that it speaks of, as Mutant.About.
 	About []string
 	// Ends says why no other value is plausible; empty: the values do not span all that is.
-	Ends   string
-	Values []DecisionValue
+	Ends string
+	// Discrete says that nothing lies between two values. Else a row whose paper's figure is
+	// between those with two values is still open: a value between may move it.
+	Discrete bool
+	Values   []DecisionValue
 }
 
 // DecisionValue is a value of a Decision, other than the one that the experiment itself
@@ -55,8 +58,11 @@ func (d *Decision) check() error {
 	return nil
 }
 
+// ErrNoDecision is of experiments of which none has a decision.
+var ErrNoDecision = errors.New("none of these experiments has a decision: weft sim list --json shows which have")
+
 // WithDecisions are the experiments that have decisions, each with their values behind it.
-// If none has one, that is an error.
+// If none has one, that is ErrNoDecision.
 func WithDecisions(list []Experiment) (subjects []Subject, err error) {
 	for _, e := range list {
 		if len(e.Decisions) > 0 {
@@ -76,7 +82,7 @@ func WithDecisions(list []Experiment) (subjects []Subject, err error) {
 		}
 	}
 	if len(subjects) == 0 {
-		return nil, errors.New("none of these experiments has a decision")
+		return nil, ErrNoDecision
 	}
 	return subjects, nil
 }

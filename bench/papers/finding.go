@@ -7,6 +7,7 @@ type Finding struct {
 	Parameter  string  `json:"parameter"`
 	Value      string  `json:"value"`
 	Ends       string  `json:"ends"` // why the values span all that is plausible; "": they do not
+	Discrete   bool    `json:"discrete"`
 	Quick      bool    `json:"quick"`
 	Seed       uint64  `json:"seed"`
 	Seeds      int     `json:"seeds"`
@@ -43,7 +44,7 @@ func Findings(subjects []Subject, o Options, reports []*Report) (found []Finding
 
 func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 	f := Finding{
-		Experiment: itself.Experiment, Parameter: v.Decision.Parameter, Value: v.Name, Ends: v.Decision.Ends,
+		Experiment: itself.Experiment, Parameter: v.Decision.Parameter, Value: v.Name, Ends: v.Decision.Ends, Discrete: v.Decision.Discrete,
 		Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(), Verdict: other.Verdict, Itself: itself.Verdict,
 		Moved: []Figure{}, Unmoved: []Figure{}, Broken: []Figure{}, Machines: Machines(itself, other),
 	}
@@ -68,6 +69,19 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 	return f
 }
 
+// straddles reports whether the paper's figure is between those of a row, as it is itself
+// and with values that do not move it: what lies between these values may.
+func straddles(same []Figure) bool {
+	below, above := false, false
+	for _, f := range same {
+		if f.Paper != nil {
+			below = below || min(f.Itself, f.Ours) < *f.Paper
+			above = above || max(f.Itself, f.Ours) > *f.Paper
+		}
+	}
+	return below && above
+}
+
 // failing reports whether a row is not OK, or is an order within the spread of seeds though
 // these are enough to decide it.
 func (r Row) failing() bool {
@@ -80,11 +94,14 @@ func (r Row) out() bool {
 }
 
 // has reports whether figures have one of a row.
-func has(figures []Figure, r Row) bool {
+func has(figures []Figure, r Row) bool { return len(figuresOf(figures, r.Label, r.Metric)) > 0 }
+
+// figuresOf are those of a row.
+func figuresOf(figures []Figure, label, metric string) (same []Figure) {
 	for _, f := range figures {
-		if f.Label == r.Label && f.Metric == r.Metric {
-			return true
+		if f.Label == label && f.Metric == metric {
+			same = append(same, f)
 		}
 	}
-	return false
+	return same
 }

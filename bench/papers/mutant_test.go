@@ -2,7 +2,6 @@ package papers
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -24,16 +23,22 @@ func tryMutants(t *testing.T, e Experiment, o Options) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Trials(subjects, o, reportsOf(t, subjects, o)), nil
+}
+
+// reportsOf runs subjects.
+func reportsOf(t *testing.T, subjects []Subject, o Options) []*Report {
+	t.Helper()
+	reports := make([]*Report, len(subjects))
 	b := Batch{Subjects: subjects, Options: o}
-	var reports []*Report
-	failed := b.Run(t.Context(), func(_ int, r *Report, err2 error) {
-		reports = append(reports, r)
-		err = errors.Join(err, err2)
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return nil, err
+	if err := b.Run(t.Context(), func(i int, r *Report, err error) {
+		if reports[i] = r; err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
-	return Trials(subjects, o, reports), nil
+	return reports
 }
 
 func TestTrials(t *testing.T) {

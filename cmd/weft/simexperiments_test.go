@@ -39,6 +39,9 @@ func TestExperiments_areAllOrSayWhyNot(t *testing.T) {
 			}
 		}
 	}
+	if _, err := papers.WithDecisions(experiments()); err != nil && !errors.Is(err, papers.ErrNoDecision) {
+		t.Error(err)
+	}
 	for _, name := range wanted {
 		switch there := slices.Contains(names, name); {
 		case !there && notReproduced[name] == "":

@@ -47,6 +47,23 @@ func TestSimReport_documentsSayWhatIsStored(t *testing.T) {
 			t.Errorf("%s.json is of no experiment", name)
 		}
 	}
+	for _, f := range stored.Decisions {
+		if !decides(all, f.Finding) {
+			t.Errorf("%s has no decision %q with a value %q, which decisions.json has: weft sim decide %s --store bench/papers/results renews it", f.Experiment, f.Parameter, f.Value, f.Experiment)
+		}
+	}
+}
+
+// decides reports whether an experiment has the value of the decision that a finding is of.
+func decides(all []papers.Experiment, f papers.Finding) bool {
+	for _, e := range all {
+		for _, d := range e.Decisions {
+			if e.Name == f.Experiment && d.Parameter == f.Parameter {
+				return slices.ContainsFunc(d.Values, func(v papers.DecisionValue) bool { return v.Name == f.Value })
+			}
+		}
+	}
+	return false
 }
 
 // Each experiment has mutants, of which each is caught, passes, or is beyond the small
@@ -88,7 +105,7 @@ func quickTrials(t *testing.T, e papers.Experiment) []papers.Trial {
 	t.Helper()
 	o := simJobs(1, 1)
 	o.Quick = true
-	b, err := o.batch([]papers.Experiment{e}, true)
+	b, err := o.batch([]papers.Experiment{e}, withMutants)
 	if err != nil {
 		t.Fatal(err)
 	}

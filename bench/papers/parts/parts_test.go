@@ -54,9 +54,9 @@ func TestKey_isOfAllThatAResultDependsOn(t *testing.T) {
 		"another": func(_ *Build, u *papers.Unit, _ *bool) {
 			u.Variant = &papers.Variant{Decision: &papers.Decision{Parameter: "window"}, Name: "64 KB"}
 		},
-		"value":      func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Value = "256 KB" },
-		"reason":     func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Why = "no idea" },
-		"inferred":   func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[1].Chosen = true },
+		"value":    func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Value = "256 KB" },
+		"reason":   func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Why = "no idea" },
+		"inferred": func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[1].Chosen = true },
 	} {
 		b, u, quick := build, unit("drb-f9", 3), false
 		change(&b, &u, &quick)

@@ -16,8 +16,8 @@ type Plan struct {
 	Format      int      `json:"format"`
 	Build       Build    `json:"build"`
 	Experiments []string `json:"experiments"`
-	Asked       []string `json:"asked,omitempty"`   // the names and patterns that Experiments are of; nil: their own
-	With        string   `json:"with,omitempty"`    // mutants or decisions, which run beside each experiment; "": nothing
+	Asked       []string `json:"asked,omitempty"` // the names and patterns that Experiments are of; nil: their own
+	With        string   `json:"with,omitempty"`  // mutants or decisions, which run beside each experiment; "": nothing
 	Quick       bool     `json:"quick"`
 	Seed        uint64   `json:"seed"` // the first
 	Seeds       int      `json:"seeds"`

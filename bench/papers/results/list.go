@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// variant is a Trial or a Finding.
-type variant interface {
+// Variant is what a variant of an experiment gave.
+type Variant interface {
 	Trial | Finding
 	origin() origin
 }
@@ -21,7 +21,7 @@ type origin struct {
 
 // Merge replaces variants of the same experiments in the same form, and keeps the rest. It
 // is an error to replace one by another with fewer seeds.
-func Merge[T variant](old, news []T) ([]T, error) {
+func Merge[T Variant](old, news []T) ([]T, error) {
 	all := slices.Clone(news)
 	for _, v := range old {
 		had := v.origin()
@@ -40,7 +40,7 @@ func Merge[T variant](old, news []T) ([]T, error) {
 }
 
 // ListJSON has a line for each variant.
-func ListJSON[T variant](all []T) ([]byte, error) {
+func ListJSON[T Variant](all []T) ([]byte, error) {
 	b, err := lines(all)
 	return append(b, '\n'), err
 }

@@ -23,7 +23,7 @@ func Trials(of []papers.Trial, h Head) (trials []Trial, err error) {
 	for _, t := range of {
 		fewest := papers.EnoughSeeds
 		if t.Quick {
-			fewest = 1
+			fewest = 0
 		}
 		if err := h.check(t.Experiment, t.Seeds, fewest); err != nil {
 			return nil, err
