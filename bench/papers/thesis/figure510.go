@@ -122,13 +122,6 @@ func figure511() papers.Experiment {
 		}, estimateSetting...),
 		Mutants: []papers.Mutant{{Name: "updates are 1 ms late", About: []string{"difference"}, Replace: map[string]string{"updates": "1ms"}}},
 		Decisions: []papers.Decision{{
-			Parameter: "how late updates are", About: []string{"difference"},
-			Ends: "25 µs are stated; less is beside the figure",
-			Values: []papers.DecisionValue{
-				{Name: "12 µs", Replace: map[string]string{"updates": "12us"}},
-				{Name: "5 µs", Replace: map[string]string{"updates": "5us"}},
-			},
-		}, {
 			Parameter: "how the rate is limited", About: []string{"difference"},
 			Ends:   "behind the bumps, or before them",
 			Values: []papers.DecisionValue{{Name: "by hosts of 2.5 Gbit/s each", Replace: map[string]string{"limit": "hosts"}}},

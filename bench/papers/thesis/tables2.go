@@ -82,8 +82,7 @@ func table21() papers.Experiment {
 		}, tables2Setting...),
 		Mutants: tables2Mutants,
 		Decisions: []papers.Decision{{
-			Parameter: "core switches of the hierarchy", About: []string{"hierarchy"},
-			Ends: "a core that all aggregation switches reach has from 1 to half as many switches as one has ports; 16 are what an equal-cost router of the time spreads over",
+			Parameter: "core switches of the hierarchy (fitted)", About: []string{"hierarchy"},
 			Values: []papers.DecisionValue{
 				{Name: "16", Replace: map[string]string{"core switches": "16"}},
 				{Name: "24", Replace: map[string]string{"core switches": "24"}},
