@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"weft/bench/sim/aqm"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/policy"
@@ -84,6 +85,9 @@ type Queue struct {
 	RateMbit float64
 	Bytes    int // size; of the packet being sent, the bytes that are still to leave count
 	ECNBytes int // packets that find more bytes are marked, if TCP understands marks; 0: none
+	// Manage returns what manages the queue of a port, by its number and place, or nil for
+	// nothing. It is called once for each port of this rate. nil: nothing does for any.
+	Manage func(port, place int) aqm.Discipline
 }
 
 // OpenLoop is traffic without feedback.

@@ -53,6 +53,10 @@
 // five-tuple. A host with several uplinks sends by that of the path's edge switch; hosts
 // that have an edge switch in common send by that.
 //
+// Besides tail drop and marks beyond a length, a port may have a discipline of package aqm
+// (Queue.Manage), which decides by a virtual queue of its own: virtual queues that drain
+// slower than the link, RED, QCN.
+//
 // A dead link has no room, and the packets on it when it dies do not arrive. Hosts and
 // switches learn of it Told later.
 package sim

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"weft/bench/sim/aqm"
 	"weft/bench/sim/spray"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
@@ -26,7 +27,9 @@ type simulation struct {
 	graph  *graphFabric // in place of fabric; nil: none
 	ports  []port
 	class  []class
-	delay  int64
+	// disciplines are those of ports, by number, where a class is managed.
+	disciplines []aqm.Discipline
+	delay       int64
 
 	packets       []packet
 	unusedPackets []uint32

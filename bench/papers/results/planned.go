@@ -16,7 +16,9 @@ var perSeed = map[string]float64{
 	"drill-f2": 120, "drill-f3": 60, "drill-f6": 26, "drill-f7": 16, "drill-f9": 12, "drill-f10": 6, "drill-f11a": 11,
 	"drill-f11": 20, "drill-f12": 17, "drill-f13": 22, "drill-f14": 11, "drill-t1": 90,
 	"conga-f9": 120, "conga-f10": 120, "conga-f11": 120, "conga-f12": 63, "conga-f15": 120, "conga-f16": 60,
-	"thesis-t3.1": 4, "thesis-3.1.7": 1,
+	"thesis-t2.1": 1, "thesis-t2.2": 1, "thesis-t3.1": 4, "thesis-t3.2": 1, "thesis-3.1.7": 1,
+	"hedera-t4.2": 6, "hedera-t4.7": 1,
+	"thesis-f5.10": 1, "thesis-f5.11": 1, "thesis-f5.12": 1, "thesis-f5.14": 2, "thesis-f5.15": 2, "thesis-f5.16": 10, "thesis-f5.17": 3,
 	"hedera-t4.3": 2, "hedera-t4.4": 35, "hedera-t4.5": 1, "hedera-t4.6": 1, "hedera-8192": 33,
 }
 
