@@ -23,7 +23,12 @@ type Config struct {
 	// Known is the fabric as hosts and switches believe it to be, if it differs from
 	// Topology: the same with other rates. So links may be slow without anybody knowing.
 	Known *topology.Topology
-	Seed  uint64
+	// Parallel makes so many consecutive spines of a leaf-spine one switch, with as many links
+	// to each leaf: a spine sends a packet down by any of its live links, by a hash of the
+	// flow. 0 or 1: each is a switch of its own. A policy of hosts does not make use of it:
+	// its path is a link up and the one down of the same spine.
+	Parallel int
+	Seed     uint64
 
 	// Duration is how long the run takes; it ends earlier when the Workload has no more
 	// flows and all have ended. Nothing is measured before Warmup.
@@ -44,8 +49,13 @@ type Config struct {
 	// Resequencer is every host's; nil: none.
 	Resequencer *resequencer.Config
 
-	TCP      tcp.Config
-	Workload workload.Source
+	TCP tcp.Config
+	// Connections is how many connections lead from each host to each other one. A flow takes
+	// one of them at random and waits there until those before it have ended, which counts as
+	// its time, too. A connection keeps its window: see tcp.Sender.Resume. 0: each flow has one
+	// of its own.
+	Connections int
+	Workload    workload.Source
 	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then
 	// be nil.
 	OpenLoop *OpenLoop

@@ -29,6 +29,7 @@ type flow struct {
 	sender     tcp.Sender
 	hash, back uint64 // of its data and its acknowledgements, for switches
 	asked      workload.Flow
+	base       int64 // of sequence numbers: bytes of its connection before
 }
 
 // order tells how far packets of a flow arrive behind others that were sent later.
@@ -98,6 +99,11 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		s.fails(s.graph.noPath(int32(asked.Src), int32(asked.Dst)))
 		return
 	}
+	kept := s.kept(&asked)
+	if kept != nil && *kept >= 0 {
+		s.take(uint32(*kept), asked)
+		return
+	}
 	var i uint32
 	if n := len(s.unusedFlows); n > 0 {
 		i = s.unusedFlows[n-1]
@@ -116,6 +122,9 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		},
 	}
 	s.begun++
+	if kept != nil {
+		*kept = int32(i)
+	}
 	f.sender.Start(&s.tcp, asked.Bytes)
 	f.receiver.Start(&s.tcp, asked.Bytes)
 	if s.hosts != nil {
@@ -194,7 +203,7 @@ func (s *simulation) leave(i uint32, f *flow) {
 	if f.underWay--; f.underWay > 0 || !f.done {
 		return
 	}
-	if s.hosts != nil {
+	if s.connections == nil && s.hosts != nil {
 		s.hosts.Close(&f.path)
 	}
 	if s.resequencer != nil {
@@ -202,6 +211,10 @@ func (s *simulation) leave(i uint32, f *flow) {
 		s.segment = flowcell.Packet{Flow: f.tuple, Flags: flowcell.FlagRST}
 		s.nobody = s.resequencer.Push(&s.segment, 0, s.clock(), s.nobody[:0])
 		s.forgotten++
+	}
+	if s.connections != nil {
+		s.rest(i, f)
+		return
 	}
 	s.unusedFlows = append(s.unusedFlows, i)
 }

@@ -47,9 +47,10 @@ type simulation struct {
 
 	flows       []*flow
 	unusedFlows []uint32
-	awaited     int    // flows that have begun, or will, and not ended
-	forgotten   uint64 // flows, by the resequencer
-	begun       uint32 // flows
+	awaited     int          // flows that have begun, or will, and not ended
+	forgotten   uint64       // flows, by the resequencer
+	begun       uint32       // flows
+	connections *connections // nil: flows have their own
 	next        workload.Flow
 	sourceEnded bool
 	later       []workload.Flow
@@ -102,6 +103,9 @@ func newSimulation(c Config) (*simulation, error) {
 		}
 	} else {
 		s.fabric = newFabric(c.Topology)
+		if err := s.fabric.checkParallel(c.Parallel); err != nil {
+			return nil, err
+		}
 		for h := range hosts {
 			s.addresses = append(s.addresses, flowcell.AddressFrom(c.Topology.Node(topology.NodeID(h)).Addr))
 		}
@@ -115,6 +119,7 @@ func newSimulation(c Config) (*simulation, error) {
 		return nil, err
 	}
 	s.newResequencer(rng.Uint64())
+	s.newConnections()
 	if err := s.newOpenLoop(rng.Uint64()); err != nil {
 		return nil, err
 	}
