@@ -53,7 +53,7 @@ type Config struct {
 	// Connections is how many connections lead from each host to each other one. A flow takes
 	// one of them at random and waits there until those before it have ended, which counts as
 	// its time, too. A connection keeps its window: see tcp.Sender.Resume. 0: each flow has one
-	// of its own.
+	// of its own, as those that are Alone always do.
 	Connections int
 	Workload    workload.Source
 	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then

@@ -24,11 +24,14 @@ func (s *simulation) newConnections() {
 	}
 }
 
+// keeps reports whether a flow's connection is kept when it has ended.
+func (s *simulation) keeps(f *flow) bool { return s.connections != nil && !f.asked.Alone }
+
 // kept draws the connection of a flow that begins. It is nil if the flow has one of its own.
 // Below 0 the flow opens it: that is as if it had been open and idle.
 func (s *simulation) kept(asked *workload.Flow) *int32 {
 	c := s.connections
-	if c == nil {
+	if c == nil || asked.Alone {
 		return nil
 	}
 	pair := [2]int32{int32(asked.Src), int32(asked.Dst)}

@@ -55,7 +55,7 @@ func TestConnections_everyPolicyDeliversAll(t *testing.T) {
 		w := new(list)
 		total := make([]int64, topo.NumHosts())
 		for i := range 120 {
-			f := workload.Flow{Src: topology.NodeID(i % 4), Dst: topology.NodeID(4 + i%3), Bytes: int64(1 + i*i%9*7000), Start: time.Duration(i/40) * 20 * time.Millisecond, Job: uint32(i)}
+			f := workload.Flow{Src: topology.NodeID(i % 4), Dst: topology.NodeID(4 + i%3), Bytes: int64(1 + i*i%9*7000), Start: time.Duration(i/40) * 20 * time.Millisecond, Job: uint32(i), Alone: i%5 == 0}
 			w.flows = append(w.flows, f)
 			total[f.Dst] += f.Bytes
 		}

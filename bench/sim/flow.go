@@ -203,7 +203,7 @@ func (s *simulation) leave(i uint32, f *flow) {
 	if f.underWay--; f.underWay > 0 || !f.done {
 		return
 	}
-	if s.connections == nil && s.hosts != nil {
+	if !s.keeps(f) && s.hosts != nil {
 		s.hosts.Close(&f.path)
 	}
 	if s.resequencer != nil {
@@ -212,7 +212,7 @@ func (s *simulation) leave(i uint32, f *flow) {
 		s.nobody = s.resequencer.Push(&s.segment, 0, s.clock(), s.nobody[:0])
 		s.forgotten++
 	}
-	if s.connections != nil {
+	if s.keeps(f) {
 		s.rest(i, f)
 		return
 	}
