@@ -1,6 +1,12 @@
 package papers
 
-import "weft/bench/sim"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"weft/bench/sim"
+)
 
 // Decision runs an experiment again with other values of one parameter that the paper
 // leaves open, to decide what rows that are out depend on: a row that is OK with one of
@@ -24,4 +30,53 @@ type DecisionValue struct {
 	Replace map[string]string
 	// Tune changes the configuration of every simulation, as in Mutant; nil: not.
 	Tune func(*sim.Config)
+}
+
+// check finds what a careless decision has left out.
+func (d *Decision) check() error {
+	switch {
+	case d.Parameter == "":
+		return errors.New("a decision has no Parameter: name what the paper leaves open")
+	case len(d.About) == 0:
+		return fmt.Errorf("decision %q: About is empty: say which rows speak of it", d.Parameter)
+	case len(d.Values) == 0:
+		return fmt.Errorf("decision %q: has no values: give those to be tried", d.Parameter)
+	}
+	for i, v := range d.Values {
+		switch {
+		case v.Name == "":
+			return fmt.Errorf("decision %q: value %d has no Name", d.Parameter, i+1)
+		case len(v.Replace) == 0 && v.Tune == nil:
+			return fmt.Errorf("decision %q: value %q changes nothing: give it Replace or Tune", d.Parameter, v.Name)
+		case slices.ContainsFunc(d.Values[:i], func(other DecisionValue) bool { return other.Name == v.Name }):
+			return fmt.Errorf("decision %q: value %q occurs twice", d.Parameter, v.Name)
+		}
+	}
+	return nil
+}
+
+// WithDecisions are the experiments that have decisions, each with their values behind it.
+// If none has one, that is an error.
+func WithDecisions(list []Experiment) (subjects []Subject, err error) {
+	for _, e := range list {
+		if len(e.Decisions) > 0 {
+			subjects = append(subjects, Subject{Experiment: e})
+		}
+		for i := range e.Decisions {
+			d := &e.Decisions[i]
+			if err := d.check(); err != nil {
+				return nil, fmt.Errorf("%s: %w", e.Name, err)
+			}
+			if slices.ContainsFunc(e.Decisions[:i], func(other Decision) bool { return other.Parameter == d.Parameter }) {
+				return nil, fmt.Errorf("%s: decision %q occurs twice: give one all values", e.Name, d.Parameter)
+			}
+			for _, v := range d.Values {
+				subjects = append(subjects, Subject{e, &Variant{d, v.Name, d.About, v.Replace, v.Tune}})
+			}
+		}
+	}
+	if len(subjects) == 0 {
+		return nil, errors.New("none of these experiments has a decision")
+	}
+	return subjects, nil
 }

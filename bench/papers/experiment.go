@@ -9,8 +9,8 @@
 // carries. A statement holds if it holds with more than half of the seeds, and is decided
 // if it does so by more than chance.
 //
-// See Judge for the rules of verdicts, Tie and the like for tolerances, and Mutant for
-// whether a verdict says anything.
+// See Judge for the rules of verdicts, Tie and the like for tolerances, Mutant for whether
+// a verdict says anything, and Decision for what figures that are out depend on.
 package papers
 
 import "context"
@@ -48,8 +48,9 @@ type Options struct {
 	Seed  uint64
 	Seeds int // number of seeds that Run takes, from Seed on; 0 means 1. An experiment looks at Seed alone
 	Jobs  int // runs at once
-	// Mutant replaces a policy or a mechanism; nil: nothing. See As and Sweep.
-	Mutant *Mutant
+	// Variant is what a mutant or a value of a decision has in place of what is the
+	// experiment's own; nil: nothing. See As and Sweep.
+	Variant *Variant
 	// Progress is called with the number of finished runs, by one caller at a time; it
 	// may be nil. An experiment with several sweeps begins at 0 with each. The function Run
 	// calls it with thousandths of all seeds.

@@ -2,11 +2,8 @@ package papers
 
 import (
 	"fmt"
-	"slices"
-	"strings"
 
 	"weft/bench/sim"
-	"weft/policy"
 )
 
 // Mutant is what an experiment must tell from the paper's: the same runs with a policy or
@@ -23,28 +20,6 @@ type Mutant struct {
 	// Tune changes the configuration of every simulation; nil: not. What it points to is
 	// shared with other runs and must be copied.
 	Tune func(*sim.Config)
-}
-
-// As returns what stands for a policy or a scheduler: what replaces it, or itself.
-func (o Options) As(name string) string {
-	if o.Mutant != nil {
-		if other, ok := o.Mutant.Replace[name]; ok {
-			return other
-		}
-	}
-	return name
-}
-
-// mutated is the configuration of a run, as the mutant has it. The options of a policy
-// that is replaced are not the other one's.
-func (o Options) mutated(c sim.Config) sim.Config {
-	if name := o.As(c.Policy); name != c.Policy {
-		c.Policy, c.Options, c.Spray = name, policy.Options{}, sim.SprayOptions{}
-	}
-	if o.Mutant != nil && o.Mutant.Tune != nil {
-		o.Mutant.Tune(&c)
-	}
-	return c
 }
 
 // Trial is a mutant beside the experiment itself.
@@ -83,12 +58,11 @@ func WithMutants(list []Experiment) (subjects []Subject, err error) {
 			return nil, fmt.Errorf("%s: has no mutant: name a policy or a mechanism without which it must not pass", e.Name)
 		}
 		subjects = append(subjects, Subject{Experiment: e})
-		for i := range e.Mutants {
-			m := &e.Mutants[i]
+		for _, m := range e.Mutants {
 			if len(m.About) == 0 {
 				return nil, fmt.Errorf("%s: mutant %q: About is empty: say which rows speak of what it replaces", e.Name, m.Name)
 			}
-			subjects = append(subjects, Subject{Experiment: e, Mutant: m})
+			subjects = append(subjects, Subject{e, &Variant{Name: m.Name, About: m.About, Replace: m.Replace, Tune: m.Tune}})
 		}
 	}
 	return subjects, nil
@@ -97,31 +71,20 @@ func WithMutants(list []Experiment) (subjects []Subject, err error) {
 // Trials are those of subjects that have mutants behind each experiment, by the report of
 // each. An experiment of which one report is nil has none.
 func Trials(subjects []Subject, o Options, reports []*Report) (trials []Trial) {
-	for i := 0; i < len(subjects); {
-		n := 1 + len(subjects[i].Mutants)
-		if of := reports[i : i+n]; !slices.Contains(of, nil) {
-			for j, mutant := range of[1:] {
-				o.Mutant = subjects[i+1+j].Mutant
-				trials = append(trials, trialOf(of[0], mutant, o))
-			}
-		}
-		i += n
-	}
+	compare(subjects, reports, func(m *Variant, itself, mutant *Report) {
+		trials = append(trials, trialOf(m, itself, mutant, o))
+	})
 	return trials
 }
 
-func trialOf(itself, mutant *Report, o Options) Trial {
+func trialOf(m *Variant, itself, mutant *Report, o Options) Trial {
 	t := Trial{
-		Experiment: itself.Experiment, Mutant: o.Mutant.Name, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1),
+		Experiment: itself.Experiment, Mutant: m.Name, Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(),
 		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{}, Machines: Machines(itself, mutant),
 	}
-	others := make(map[[2]string]Row)
-	for _, r := range mutant.Rows {
-		others[[2]string{r.Label, r.Metric}] = r
-	}
 	for _, r := range itself.Rows {
-		other, found := others[[2]string{r.Label, r.Metric}]
-		if found && r.Kind != KindInfo && o.Mutant.concerns(r) && r.tells(other) {
+		other, found := mutant.twin(r)
+		if found && r.Kind != KindInfo && m.concerns(r) && r.tells(other) {
 			if t.Told++; t.Told <= shownRows {
 				t.By = append(t.By, r.Label+", "+r.Metric)
 			}
@@ -138,9 +101,4 @@ func passes(v Verdict) bool { return v == Agrees || v == AgreesOrder }
 // tells reports whether a row tells itself from the mutant's.
 func (r Row) tells(mutants Row) bool {
 	return r.OK && !mutants.OK || r.Decided() && !mutants.Decided()
-}
-
-// concerns reports whether a row speaks of what the mutant replaces.
-func (m *Mutant) concerns(r Row) bool {
-	return slices.ContainsFunc(m.About, func(word string) bool { return strings.Contains(r.Label, word) })
 }

@@ -2,7 +2,6 @@ package papers
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -24,16 +23,22 @@ func tryMutants(t *testing.T, e Experiment, o Options) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
+	return Trials(subjects, o, reportsOf(t, subjects, o)), nil
+}
+
+// reportsOf runs subjects.
+func reportsOf(t *testing.T, subjects []Subject, o Options) []*Report {
+	t.Helper()
+	reports := make([]*Report, len(subjects))
 	b := Batch{Subjects: subjects, Options: o}
-	var reports []*Report
-	failed := b.Run(t.Context(), func(_ int, r *Report, err2 error) {
-		reports = append(reports, r)
-		err = errors.Join(err, err2)
-	})
-	if err = errors.Join(err, failed); err != nil {
-		return nil, err
+	if err := b.Run(t.Context(), func(i int, r *Report, err error) {
+		if reports[i] = r; err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
 	}
-	return Trials(subjects, o, reports), nil
+	return reports
 }
 
 func TestTrials(t *testing.T) {
@@ -84,18 +89,18 @@ func TestTrials(t *testing.T) {
 	}
 }
 
-// What a mutant replaces loses the options of what it was, and the rest stays.
-func TestOptions_mutated(t *testing.T) {
+// What a variant replaces loses the options of what it was, and the rest stays.
+func TestOptions_varied(t *testing.T) {
 	c := sim.Config{Policy: "luopan", Seed: 3, Options: policy.Options{Samples: 2}, Spray: sim.SprayOptions{RackSamples: true}}
-	o := Options{Mutant: &Mutant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
-	if got := o.mutated(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
+	o := Options{Variant: &Variant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
+	if got := o.varied(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
 		t.Errorf("%+v", got)
 	}
 	c.Policy = "presto"
-	if got := o.mutated(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
+	if got := o.varied(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
 		t.Errorf("another policy: %+v", got)
 	}
-	if got := (Options{}).mutated(c); got.Seed != 3 || got.Policy != "presto" {
-		t.Errorf("without a mutant: %+v", got)
+	if got := (Options{}).varied(c); got.Seed != 3 || got.Policy != "presto" {
+		t.Errorf("without a variant: %+v", got)
 	}
 }

@@ -34,6 +34,9 @@ func (p Page) Write(w io.Writer) error {
 		v.Sections = append(v.Sections, newSection(r))
 		v.Total.Within += r.Score.Within
 		v.Total.Of += r.Score.Of
+		if r.Decided != nil {
+			v.Open.Add(r.Verdict, *r.Decided)
+		}
 	}
 	for _, verdict := range []Verdict{Agrees, AgreesOrder, Undecided, Disagrees} {
 		n := 0
@@ -59,6 +62,7 @@ type pageView struct {
 	Style    template.CSS
 	Counts   []count
 	Total    Score
+	Open     Open
 	Sections []section
 }
 
@@ -77,6 +81,7 @@ type section struct {
 	Which      string // seeds
 	Class      string // of the verdict
 	CPU, Rate  string
+	DecidedBy  string
 	NoEvidence string
 	Setting    []settingRow
 	Table      []tableRow
@@ -106,7 +111,7 @@ type tableRow struct{ Label, Metric, Paper, Ours, Range, Tolerance, Mark, Note s
 
 func newSection(r *Report) section {
 	s := section{Report: r, Which: r.seeds(), Class: verdictClass[r.Verdict], CPU: fmt.Sprintf("%.1f", r.CPUS), Rate: "-",
-		NoEvidence: r.noEvidence(), Setting: settingRows(r.Stated, r.Inferred)}
+		DecidedBy: r.decided(), NoEvidence: r.noEvidence(), Setting: settingRows(r.Stated, r.Inferred)}
 	if r.PacketHops > 0 && r.CPUS > 0 {
 		s.Rate = fmt.Sprintf("%.1f", r.PacketHopsPerCPUS/1e6)
 	}

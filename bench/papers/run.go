@@ -31,7 +31,9 @@ type Report struct {
 	Because string  `json:"because"`
 	// Passing are mutants that are known to pass, too: then the verdict is no evidence.
 	// Run does not know them.
-	Passing  []string    `json:"passing_mutants,omitempty"`
+	Passing []string `json:"passing_mutants,omitempty"`
+	// Decided says what rows that are out depend on; nil: nobody has tried. Run does not know.
+	Decided  *Decided    `json:"decided,omitempty"`
 	Rows     []Row       `json:"rows"`
 	Stated   []Parameter `json:"stated"`   // by the paper
 	Inferred []Parameter `json:"inferred"` // by us, each with the evidence

@@ -12,11 +12,11 @@ import (
 // configs, whatever Jobs is. See Each for errors.
 //
 // Runs share nothing: each Config has a Workload of its own, and functions that write
-// only to memory of their own run. A mutant runs in place of each: see Options.Mutant.
+// only to memory of their own run. A variant runs in place of each: see Options.Variant.
 func Sweep(ctx context.Context, o Options, configs []sim.Config) ([]*sim.Result, error) {
 	results := make([]*sim.Result, len(configs))
 	err := Each(ctx, o, len(configs), func(i int) (err error) {
-		results[i], err = sim.Run(o.mutated(configs[i]))
+		results[i], err = sim.Run(o.varied(configs[i]))
 		return err
 	})
 	if err != nil {

@@ -43,8 +43,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Because != "" {
 		fmt.Fprintf(&b, "Because: %s\n", r.Because)
 	}
-	if len(r.Passing) > 0 {
-		fmt.Fprintf(&b, "%s\n", r.noEvidence())
+	for _, s := range []string{r.decided(), r.noEvidence()} {
+		if s != "" {
+			fmt.Fprintf(&b, "%s\n", s)
+		}
 	}
 	for _, part := range []struct {
 		title string
@@ -67,6 +69,14 @@ func (r *Report) noEvidence() string {
 		return ""
 	}
 	return "Not evidence: it passes as well where " + strings.Join(r.Passing, "; and where ") + "."
+}
+
+// decided says what rows that are out depend on.
+func (r *Report) decided() string {
+	if r.Decided == nil || r.Decided.Of == 0 {
+		return ""
+	}
+	return "Rows that are out: " + r.Decided.String() + "."
 }
 
 // seeds says which, and what several mean for figures and statements.

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Subject is an experiment, or a mutant of it.
+// Subject is an experiment, or a variant of it.
 type Subject struct {
 	Experiment
-	Mutant *Mutant // nil: none
+	Variant *Variant // nil: the experiment itself
 }
 
-// Subjects are experiments without mutants.
+// Subjects are experiments without variants.
 func Subjects(list []Experiment) []Subject {
 	subjects := make([]Subject, len(list))
 	for i, e := range list {
@@ -57,7 +57,7 @@ type Part struct {
 // run runs a unit. Its goroutine has begun the turn.
 func (u Unit) run(ctx context.Context, o Options, t *turn) (*Part, error) {
 	start := time.Now()
-	o.Seed, o.Seeds, o.Mutant, o.turn = u.Seed, 1, u.Mutant, t
+	o.Seed, o.Seeds, o.Variant, o.turn = u.Seed, 1, u.Variant, t
 	out, err := u.Run(ctx, o)
 	if err == nil {
 		err = out.check()
@@ -79,8 +79,8 @@ func (u Unit) named(err error, seeds int) error {
 
 func (s Subject) named(err error) error {
 	err = fmt.Errorf("%s: %w", s.Name, err)
-	if s.Mutant != nil {
-		err = fmt.Errorf("mutant %q: %w", s.Mutant.Name, err)
+	if s.Variant != nil {
+		err = fmt.Errorf("%s: %w", s.Variant, err)
 	}
 	return err
 }

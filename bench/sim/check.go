@@ -3,8 +3,10 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"weft/bench/sim/spray"
 	"weft/topology"
 )
 
@@ -65,6 +67,9 @@ func (s *simulation) check() (err error) {
 	}
 	if s.tcp, err = c.TCP.WithDefaults(); err != nil {
 		return fmt.Errorf("sim: TCP: %w", err)
+	}
+	if c.SpreadSubflows && (spray.Reorders(c.Policy) || slices.Contains(spray.SwitchNames(), c.Policy)) {
+		return fmt.Errorf("sim: SpreadSubflows: hosts do not choose a path for each flow by Policy %s; want ecmp", c.Policy)
 	}
 	if s.tcp.DCTCP || s.tcp.ECN {
 		s.capable = capable

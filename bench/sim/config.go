@@ -50,10 +50,14 @@ type Config struct {
 	Resequencer *resequencer.Config
 
 	TCP tcp.Config
+	// SpreadSubflows gives each subflow of a connection (TCP.Subflows) a path that no other
+	// one has, as long as there are any. Otherwise the Policy sees a flow in each.
+	SpreadSubflows bool
 	// Connections is how many connections lead from each host to each other one. A flow takes
 	// one of them at random and waits there until those before it have ended, which counts as
-	// its time, too. A connection keeps its window: see tcp.Sender.Resume. 0: each flow has one
-	// of its own, as those that are Alone always do.
+	// its time, too. A connection keeps its window (tcp.Sender.Resume), but one of several
+	// subflows, which is opened anew for each flow. 0: each flow has one of its own, as those
+	// that are Alone always do.
 	Connections int
 	Workload    workload.Source
 	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then

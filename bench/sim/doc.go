@@ -11,6 +11,8 @@
 // 20 bytes) is left out, as in the papers. One Delay stands for a link's propagation and
 // the delay in a switch.
 //
+// A connection of MPTCP is several flows, which share a tcp.Group.
+//
 // # How
 //
 // A port is not a queue of packets but the time until which it is busy, since packets

@@ -148,11 +148,13 @@ func (s *simulation) accept(n uint32, p *packet) {
 		s.resequencing.add((s.now-p.sent)/1000 - int64(p.since))
 	}
 	a, bytes := f.receiver.Data(p.seq, p.bytes-int32(s.tcp.HeaderBytes), p.flags&marked != 0)
-	s.delivered[f.dst] += bytes
 	now := s.clock()
-	if f.receiver.Done() && f.end == 0 {
+	if f.whole != nil {
+		bytes = s.assemble(n, p, f)
+	} else if f.receiver.Done() && f.end == 0 {
 		f.end = now
 	}
+	s.delivered[f.dst] += bytes
 	s.ackPackets++
 	sent := p.sent
 	if p.flags&again != 0 {
@@ -197,8 +199,10 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 	s.freePacket(n)
 	if !f.done {
 		f.sender.Ack(a, s.clock())
-		if f.sender.Done() {
-			s.finish(i, f)
+		if f.whole != nil {
+			s.acknowledged(n, i, f)
+		} else if f.sender.Done() {
+			s.finish(f)
 		} else {
 			s.pump(i, f)
 		}

@@ -30,7 +30,8 @@ type simulation struct {
 
 	packets       []packet
 	unusedPackets []uint32
-	sum           int64 // of what was looked at ahead, so that it is not for nothing
+	dataAcks      []int64 // of acknowledgements of subflows, by packet
+	sum           int64   // of what was looked at ahead, so that it is not for nothing
 
 	hosts     *spray.Hosts  // nil where switches choose
 	switches  spray.Switch  // nil where hosts do
@@ -47,10 +48,10 @@ type simulation struct {
 
 	flows       []*flow
 	unusedFlows []uint32
-	awaited     int          // flows that have begun, or will, and not ended
-	forgotten   uint64       // flows, by the resequencer
-	begun       uint32       // flows
-	connections *connections // nil: flows have their own
+	awaited     int              // flows that have begun, or will, and not ended
+	forgotten   uint64           // flows, by the resequencer
+	begun       uint32           // flows
+	keptOf      *keptConnections // nil: flows have connections of their own
 	next        workload.Flow
 	sourceEnded bool
 	later       []workload.Flow
@@ -119,7 +120,7 @@ func newSimulation(c Config) (*simulation, error) {
 		return nil, err
 	}
 	s.newResequencer(rng.Uint64())
-	s.newConnections()
+	s.newKept()
 	if err := s.newOpenLoop(rng.Uint64()); err != nil {
 		return nil, err
 	}

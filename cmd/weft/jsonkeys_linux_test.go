@@ -68,6 +68,7 @@ var printed = map[string][]any{
 	"plan.go":                       {fabric.NodePlan{}},
 	"plangraph.go":                  {[]graphPlan{}},
 	"sim.go":                        {[]listedExperiment{}, []papers.Report{}},
+	"simdecide.go":                  {[]papers.Finding{}},
 	"simmutants.go":                 {[]papers.Trial{}},
 	"version.go":                    {version{}},
 }

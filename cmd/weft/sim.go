@@ -22,11 +22,11 @@ func newSimCmd() *cobra.Command {
 the code that chooses paths, cuts flows and restores order at real hosts, and
 prints the papers' figures beside what came out.`,
 	}
-	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimMergeCmd(), newSimPermutationCmd(), newSimFCTCmd())
+	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimDecideCmd(), newSimMergeCmd(), newSimPermutationCmd(), newSimFCTCmd())
 	return cmd
 }
 
-// simOptions are the flags of weft sim run, report, mutants and merge.
+// simOptions are the flags of weft sim run, report, mutants, decide and merge.
 type simOptions struct {
 	papers.Options
 	json   bool
@@ -102,16 +102,20 @@ type listedExperiment struct {
 	Stated     []papers.Parameter `json:"stated"`
 	Inferred   []papers.Parameter `json:"inferred"`
 	Mutants    []string           `json:"mutants"`
+	Decisions  []string           `json:"decisions"` // parameters
 }
 
 func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
 	if asJSON {
 		list := make([]listedExperiment, len(all))
 		for i, e := range all {
-			list[i] = listedExperiment{Experiment: e.Name, Source: e.Source, Title: e.Title, Mutants: []string{}}
+			list[i] = listedExperiment{Experiment: e.Name, Source: e.Source, Title: e.Title, Mutants: []string{}, Decisions: []string{}}
 			list[i].Stated, list[i].Inferred = papers.Apart(e.Setting)
 			for _, m := range e.Mutants {
 				list[i].Mutants = append(list[i].Mutants, m.Name)
+			}
+			for _, d := range e.Decisions {
+				list[i].Decisions = append(list[i].Decisions, d.Parameter)
 			}
 		}
 		return printJSON(w, list)
@@ -130,7 +134,9 @@ func newSimRunCmd() *cobra.Command {
 		Short: "Run experiments and print the papers' figures beside ours",
 		Long: `Run runs experiments by name; a name may be a pattern such as 'drb-*', or all.
 What it prints depends on the seeds alone, not on --jobs; what the run took of the
-machine goes to standard error. It succeeds whatever the verdicts are.
+machine goes to standard error. It succeeds whatever the verdicts are. Where it is known
+which mutants pass, or what rows that are out depend on, it says so: see weft sim mutants
+and weft sim decide.
 
 With --json one name gives an object, and several names or a pattern an array.
 
@@ -155,31 +161,12 @@ and --shard leaves the rest to other machines: docs/research.md has recipes.`,
 }
 
 func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.Experiment, names []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	selected, err := papers.Select(all, names)
-	if err != nil {
-		return usage(err)
-	}
-	cache, err := newPartCache(o.cache, o.Quick)
-	if err != nil {
-		return err
-	}
-	b, err := o.batch(selected, false)
-	if err != nil {
-		return err
-	}
-	b.Keep = cache.keeper()
-	if o.shard.N > 0 {
-		return o.runShard(ctx, notes, selected, names, b, cache)
-	}
-	return o.printReports(ctx, w, notes, selected, names, b)
+	return o.do(ctx, w, notes, all, names, alone)
 }
 
-// printReports runs a batch, prints its reports, and writes and keeps them where that is
-// wanted.
-func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, selected []papers.Experiment, names []string, b papers.Batch) error {
+// printReports runs experiments, prints their reports, and writes and keeps them where that
+// is wanted.
+func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, t *simTask) error {
 	file, err := newReportFile("report", o.output)
 	if err != nil {
 		return err
@@ -194,7 +181,7 @@ func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, selec
 	}
 	var failed error
 	reports := []*papers.Report{}
-	err = o.reports(ctx, notes, b, func(r *papers.Report, err error) {
+	err = o.reports(ctx, notes, t.batch, func(r *papers.Report, err error) {
 		failed = errors.Join(failed, err)
 		if err != nil {
 			return
@@ -210,12 +197,12 @@ func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, selec
 	})
 	failed = errors.Join(failed, err)
 	if len(reports) > 0 {
-		failed = errors.Join(failed, file.write(o.page("run", names, reports).Write))
+		failed = errors.Join(failed, file.write(o.page("run", t.names, reports).Write))
 	}
 	if !o.json {
 		return failed
 	}
-	if len(names) == 1 && selected[0].Name == names[0] {
+	if len(t.names) == 1 && t.experiments[0].Name == t.names[0] {
 		if len(reports) == 0 {
 			return failed
 		}

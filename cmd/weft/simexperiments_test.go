@@ -13,7 +13,7 @@ import (
 
 // wanted are the papers' headline results.
 var wanted = strings.Fields(`
-	drb-appendix-b drb-f6-fattree drb-f6-vl2 drb-f7 drb-f9 drb-5.5 drb-f10 drb-f11 drb-f12
+	drb-appendix-b drb-f6-fattree drb-f6-vl2 drb-f7 drb-f8 drb-f9 drb-5.5 drb-f10 drb-f11 drb-f12
 	luopan-f2 luopan-f9 luopan-f10 luopan-f11 luopan-f12 luopan-f13 luopan-f14 luopan-f15 luopan-f16 luopan-f17 luopan-f18 luopan-f19 luopan-t1
 	drill-f2 drill-f3 drill-f6 drill-f7 drill-f11a drill-f11 drill-f12 drill-f13 drill-f14 drill-t1
 	conga-f9 conga-f10 conga-f11 conga-f12 conga-f13 conga-f14 conga-f15 conga-f16

@@ -20,7 +20,7 @@ func newSimMergeCmd() *cobra.Command {
 		Use:   "merge DIRECTORY...",
 		Short: "Put together what shards of a run gave",
 		Long: `Merge reads the directories that weft sim run --shard has written (weft sim mutants
---shard likewise), and prints what one run of all would have printed: the same bytes. Only
+and decide likewise), and prints what one run of all would have printed: the same bytes. Only
 what the run took of machines differs: in the JSON wall_s, cpu_s, packet_hops_per_cpu_s
 and rss_mb, on the page of --report these and the machines.
 
@@ -64,16 +64,13 @@ func (o *simOptions) merge(ctx context.Context, w, notes io.Writer, all []papers
 		return fmt.Errorf("weft sim merge: %s is bad: its experiments are not what it was asked for: remove it, and run a shard again, which writes it", m.File())
 	}
 	o.Quick, o.Seed, o.Seeds = m.Quick, m.Seed, m.Seeds
-	b, err := o.batch(list, m.Mutants)
+	b, err := o.batch(list, m.With)
 	if err != nil {
-		return err
+		return fmt.Errorf("weft sim merge: %s: %w", m.File(), err)
 	}
 	if err := m.Load(papers.Units(b.Subjects, b.Options)); err != nil {
 		return fmt.Errorf("weft sim merge: %w", err)
 	}
 	b.Keep = m
-	if m.Mutants {
-		return o.printTrials(ctx, w, notes, b)
-	}
-	return o.printReports(ctx, w, notes, list, m.Names(), b)
+	return o.print(ctx, w, notes, &simTask{experiments: list, names: m.Names(), with: m.With, batch: b})
 }

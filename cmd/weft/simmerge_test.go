@@ -50,12 +50,12 @@ func shared(t *testing.T, o simOptions, machine string) (dir string) {
 	}
 	cache.machine = machine
 	o.cache, o.shard = dir, shard{1, 1}
-	batch, err := o.batch(mutable(), true)
+	batch, err := o.batch(mutable(), withMutants)
 	if err != nil {
 		t.Fatal(err)
 	}
 	batch.Keep = cache
-	if err := o.runShard(t.Context(), io.Discard, mutable(), []string{"all"}, batch, cache); err != nil {
+	if err := o.runShard(t.Context(), io.Discard, &simTask{mutable(), []string{"all"}, withMutants, batch, cache}); err != nil {
 		t.Fatal(err)
 	}
 	return dir
@@ -93,7 +93,7 @@ func TestSimMerge_refusesBadPlans(t *testing.T) {
 		"unknown":             func(p *parts.Plan) { p.Asked = []string{"drb-f99"} },
 		"seeds is 2000000000": func(p *parts.Plan) { p.Seeds = 2_000_000_000 },
 	} {
-		p := parts.PlanOf(build, list[:1], []string{"drb-f1"}, false, papers.Options{Seed: 1})
+		p := parts.PlanOf(build, list[:1], []string{"drb-f1"}, alone, papers.Options{Seed: 1})
 		spoil(&p)
 		b, err := p.Encode()
 		dir := t.TempDir()
@@ -133,7 +133,7 @@ func TestSimMerge_besideOtherRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if bytes.Contains(b, []byte(`"mutants": true`)) {
+		if bytes.Contains(b, []byte(`"with": "mutants"`)) {
 			if err := os.Remove(name); err != nil {
 				t.Fatal(err)
 			}
@@ -177,13 +177,13 @@ func TestSimMerge_refuses(t *testing.T) {
 	}
 	// What another build gave is whole, and not for this one.
 	o.cache, o.shard = t.TempDir(), shard{1, 1}
-	batch, err := o.batch(counted(&n), false)
+	batch, err := o.batch(counted(&n), alone)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cache := &partCache{dir: o.cache, build: parts.Build{Commit: "770004a6", Go: "go1.26", Platform: "plan9/386"}}
 	batch.Keep = cache
-	if err := o.runShard(t.Context(), io.Discard, counted(&n), []string{"all"}, batch, cache); err != nil {
+	if err := o.runShard(t.Context(), io.Discard, &simTask{counted(&n), []string{"all"}, alone, batch, cache}); err != nil {
 		t.Fatal(err)
 	}
 	if err := merge(); err == nil || !strings.Contains(err.Error(), "by commit 770004a6, go1.26, plan9/386, and this weft is ") {

@@ -41,51 +41,24 @@ or more, and replaces none by fewer.`,
 }
 
 func (o *simOptions) mutants(ctx context.Context, w, notes io.Writer, all []papers.Experiment, names []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	if len(names) == 0 {
-		names = []string{"all"}
-	}
-	selected, err := papers.Select(all, names)
-	if err != nil {
-		return usage(err)
-	}
-	cache, err := newPartCache(o.cache, o.Quick)
-	if err != nil {
-		return err
-	}
-	b, err := o.batch(selected, true)
-	if err != nil {
-		return err
-	}
-	b.Keep = cache.keeper()
-	if o.shard.N > 0 {
-		return o.runShard(ctx, notes, selected, names, b, cache)
-	}
-	return o.printTrials(ctx, w, notes, b)
+	return o.do(ctx, w, notes, all, names, withMutants)
 }
 
-// printTrials runs a batch of experiments with their mutants, prints what is told from
-// what, and keeps it where that is wanted.
-func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, b papers.Batch) error {
-	keep, err := newMutantStore(o.store)
+// printTrials runs experiments with their mutants, prints what is told from what, and keeps
+// it where that is wanted.
+func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, t *simTask) error {
+	keep, err := newVariantStore(o.store)
 	if err != nil {
 		return err
 	}
 	if err := o.enoughToKeep(); err != nil {
 		return err
 	}
-	var failed error
-	reports := make([]*papers.Report, len(b.Subjects))
-	err = o.pool(ctx, notes, b, func(_ *progress, i int, r *papers.Report, err error) {
-		reports[i] = r
-		failed = errors.Join(failed, err)
-	})
-	if failed = errors.Join(failed, err); ctx.Err() != nil {
+	reports, failed := o.compared(ctx, notes, t)
+	if ctx.Err() != nil {
 		return failed
 	}
-	trials := papers.Trials(b.Subjects, o.Options, reports)
+	trials := papers.Trials(t.batch.Subjects, o.Options, reports)
 	failed = errors.Join(failed, keep.mutants(trials), unknownPassing(trials))
 	if o.json {
 		return errors.Join(failed, printJSON(w, trials))

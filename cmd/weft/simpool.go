@@ -10,18 +10,6 @@ import (
 	"weft/bench/papers/results"
 )
 
-// batch is all that is to be run of experiments, with their mutants or without.
-func (o *simOptions) batch(list []papers.Experiment, mutants bool) (b papers.Batch, err error) {
-	b = papers.Batch{
-		Subjects: papers.Subjects(list), Options: o.Options,
-		Weigh: func(u papers.Unit) float64 { return results.Cost(u.Name) },
-	}
-	if mutants {
-		b.Subjects, err = papers.WithMutants(list)
-	}
-	return b, err
-}
-
 // pool runs a batch and shows how far it is. If it is interrupted, it says what is not lost.
 func (o *simOptions) pool(ctx context.Context, notes io.Writer, b papers.Batch, tell func(p *progress, subject int, r *papers.Report, err error)) error {
 	// A run allocates next to nothing after its set-up. What the garbage collector frees is
@@ -46,17 +34,22 @@ func (o *simOptions) pool(ctx context.Context, notes io.Writer, b papers.Batch, 
 	return err
 }
 
-// reports runs a batch of experiments, and tells of each what it is and what it took. It
+// reports runs a batch of experiments, and tells of each what it is, with what is known of
+// its mutants and decisions, and what it took. It
 // goes on when one fails. When ctx ends it tells of those that have ended.
 func (o *simOptions) reports(ctx context.Context, notes io.Writer, b papers.Batch, tell func(r *papers.Report, err error)) error {
 	known, err := results.Stored()
 	if err != nil {
 		return err
 	}
-	return o.pool(ctx, notes, b, func(p *progress, _ int, r *papers.Report, err error) {
+	return o.pool(ctx, notes, b, func(p *progress, i int, r *papers.Report, err error) {
 		p.clear()
 		if err == nil {
 			r.Passing = known.Passing(r.Experiment)
+			if len(known.Decisions) > 0 && !r.Quick {
+				d := known.Decided(b.Subjects[i].Experiment, r.Rows)
+				r.Decided = &d
+			}
 			fmt.Fprintf(notes, "%s: %s: %s\n", r.Experiment, r.Verdict, r.Took())
 		}
 		tell(r, err)

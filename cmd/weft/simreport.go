@@ -40,29 +40,13 @@ README.md and docs/research.md from the results that weft sim run --store has ke
 }
 
 func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.Experiment, names []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	wanted := names
-	if len(names) == 0 {
-		wanted = []string{"all"}
-	}
-	selected, err := papers.Select(all, wanted)
-	if err != nil {
-		return usage(err)
-	}
 	if o.output == "" {
 		return usagef(`--output="": name a file`)
 	}
-	cache, err := newPartCache(o.cache, o.Quick)
+	t, err := o.task(all, names, alone)
 	if err != nil {
 		return err
 	}
-	b, err := o.batch(selected, false)
-	if err != nil {
-		return err
-	}
-	b.Keep = cache.keeper()
 	file, err := newReportFile("output", o.output)
 	if err != nil {
 		return err
@@ -70,7 +54,7 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 	defer file.discard()
 	var failed error
 	var reports []*papers.Report
-	err = o.reports(ctx, notes, b, func(r *papers.Report, err error) {
+	err = o.reports(ctx, notes, t.batch, func(r *papers.Report, err error) {
 		failed = errors.Join(failed, err)
 		if err == nil {
 			reports = append(reports, r)

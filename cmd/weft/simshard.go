@@ -54,16 +54,17 @@ func (o *simOptions) checkShard() error {
 	return nil
 }
 
-// runShard runs a share of a batch of experiments, asked for by names, and says where it is.
-func (o *simOptions) runShard(ctx context.Context, notes io.Writer, list []papers.Experiment, names []string, b papers.Batch, cache *partCache) error {
-	plan := parts.PlanOf(cache.build, list, names, len(b.Subjects) > len(list), o.Options)
+// runShard runs a share of a task, and says where it is.
+func (o *simOptions) runShard(ctx context.Context, notes io.Writer, t *simTask) error {
+	plan := parts.PlanOf(t.cache.build, t.experiments, t.names, t.with, o.Options)
 	text, err := plan.Encode()
 	if err != nil {
 		return err
 	}
-	if err := cache.write(plan.File(), text); err != nil {
+	if err := t.cache.write(plan.File(), text); err != nil {
 		return err
 	}
+	b := t.batch
 	b.Shard = papers.Shard(o.shard)
 	var failed error
 	err = o.pool(ctx, notes, b, func(_ *progress, _ int, _ *papers.Report, err error) { failed = errors.Join(failed, err) })

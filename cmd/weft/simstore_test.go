@@ -88,7 +88,7 @@ func quickTrials(t *testing.T, e papers.Experiment) []papers.Trial {
 	t.Helper()
 	o := simJobs(1, 1)
 	o.Quick = true
-	b, err := o.batch([]papers.Experiment{e}, true)
+	b, err := o.batch([]papers.Experiment{e}, withMutants)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,9 @@ func f9() papers.Experiment {
 				Why: "with 30 µs a hop and windows of 160 KB five of the six figures come within 10 %; that fits two parameters to six figures, so it shows what would do, not what DeTail's simulator had"},
 			papers.Parameter{Name: "time", Value: "200 ms, the first 100 ms dropped; five permutations", Chosen: true, Why: "not stated"}),
 		Mutants: []papers.Mutant{atRandom},
-		Run:     runF9,
+		Decisions: []papers.Decision{slowHops(),
+			windowOf([]string{"RB"}, "the paper states 256 KB", 96, 128, 160, 256), fitted},
+		Run: runF9,
 	}
 }
 

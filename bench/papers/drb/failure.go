@@ -36,8 +36,9 @@ func f12() papers.Experiment {
 			papers.Parameter{Name: "time", Value: "a tenth of the paper's: 20 s", Chosen: true, Why: "nothing changes between failures"},
 			papers.Parameter{Name: "hosts know", Value: "100 ms after a failure or return", Chosen: true,
 				Why: "a tenth of the paper's, whose throughput is stable after 1 to 2 s"}),
-		Mutants: []papers.Mutant{untold},
-		Run:     runF12,
+		Mutants:   []papers.Mutant{untold},
+		Decisions: []papers.Decision{throughCores},
+		Run:       runF12,
 	}
 }
 

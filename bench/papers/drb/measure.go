@@ -3,6 +3,7 @@ package drb
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -20,6 +21,7 @@ var policies = []string{"ecmp", "rrb", "rb", "drb"}
 type measured struct {
 	*sim.Result
 	label   string
+	warmup  time.Duration
 	goodput float64   // mean of the hosts, Mbit/s
 	hosts   []float64 // each one's
 }
@@ -32,7 +34,7 @@ func simulate(ctx context.Context, o papers.Options, configs []sim.Config) ([]me
 	}
 	all := make([]measured, len(results))
 	for i, r := range results {
-		m := measured{Result: r, label: labels[configs[i].Policy]}
+		m := measured{Result: r, label: labels[configs[i].Policy], warmup: configs[i].Warmup}
 		for _, bytes := range r.DeliveredBytes {
 			m.hosts = append(m.hosts, float64(bytes)*8/(r.End-configs[i].Warmup).Seconds()/1e6)
 		}

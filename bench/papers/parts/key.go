@@ -1,6 +1,6 @@
 // Package parts is what the experiments of bench/papers gave, seed by seed, as files that
 // machines can exchange. A part's Key says what it is of: the build, the experiment with its
-// setting, the mutant, the form and the seed. Its file has the key's hash in its name and
+// setting, the mutant or the value of a decision, the form and the seed. Its file has the key's hash in its name and
 // the hash of what is in it. So the same work is found again, and nothing else is taken
 // for it. A Plan says which parts belong together, and Merge puts those of several
 // directories together, or says why they do not fit.
@@ -53,6 +53,8 @@ type Key struct {
 	Experiment string `json:"experiment"`
 	Setting    string `json:"setting"` // hash of the experiment's parameters
 	Mutant     string `json:"mutant,omitempty"`
+	Parameter  string `json:"parameter,omitempty"` // of a decision
+	Value      string `json:"value,omitempty"`     // of Parameter
 	Quick      bool   `json:"quick"`
 	Seed       uint64 `json:"seed"`
 }
@@ -61,8 +63,12 @@ type Key struct {
 func KeyOf(b Build, u papers.Unit, quick bool) Key {
 	stated, inferred := papers.Apart(u.Setting)
 	k := Key{Format: format, Build: b, Experiment: u.Name, Setting: hash([2][]papers.Parameter{stated, inferred}), Quick: quick, Seed: u.Seed}
-	if u.Mutant != nil {
-		k.Mutant = u.Mutant.Name
+	switch v := u.Variant; {
+	case v == nil:
+	case v.Decision != nil:
+		k.Parameter, k.Value = v.Decision.Parameter, v.Name
+	default:
+		k.Mutant = v.Name
 	}
 	return k
 }
@@ -75,6 +81,9 @@ func (k Key) String() string {
 	s := fmt.Sprintf("%s, seed %d, %s", k.Experiment, k.Seed, form(k.Quick))
 	if k.Mutant != "" {
 		s += fmt.Sprintf(", mutant %q", k.Mutant)
+	}
+	if k.Parameter != "" {
+		s += fmt.Sprintf(", %s %q", k.Parameter, k.Value)
 	}
 	return s
 }

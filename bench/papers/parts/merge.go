@@ -138,7 +138,7 @@ func (m *Merged) instead(k Key) string {
 				continue // of a file that is not wanted
 			}
 			other, _, err := Decode(name, b)
-			if err != nil || other.Mutant != k.Mutant {
+			if err != nil || other.Mutant != k.Mutant || other.Parameter != k.Parameter || other.Value != k.Value {
 				continue
 			}
 			var is string

@@ -43,7 +43,7 @@ func run(t *testing.T, b Build, quick bool, dirs int) []fstest.MapFS {
 	t.Helper()
 	list := []papers.Experiment{unit("drb-f9", 0).Experiment, unit("luopan-f2", 0).Experiment}
 	o := papers.Options{Seed: 3, Seeds: 2, Quick: quick}
-	plan := PlanOf(b, list, []string{"drb-f9", "luopan-f2"}, false, o)
+	plan := PlanOf(b, list, []string{"drb-f9", "luopan-f2"}, "", o)
 	all := make([]fstest.MapFS, dirs)
 	for i, u := range papers.Units(papers.Subjects(list), o) {
 		d := &all[i%dirs]
@@ -108,7 +108,7 @@ func TestMerge_takesOnlyWhatThePlanNames(t *testing.T) {
 // A plan keeps what was asked for, and is another one then.
 func TestPlan_asked(t *testing.T) {
 	list := []papers.Experiment{unit("drb-f9", 0).Experiment}
-	plain, pattern := PlanOf(build, list, []string{"drb-f9"}, false, papers.Options{Seed: 1}), PlanOf(build, list, []string{"drb-*"}, false, papers.Options{Seed: 1})
+	plain, pattern := PlanOf(build, list, []string{"drb-f9"}, "", papers.Options{Seed: 1}), PlanOf(build, list, []string{"drb-*"}, "", papers.Options{Seed: 1})
 	if plain.File() == pattern.File() || !slices.Equal(plain.Names(), []string{"drb-f9"}) || !slices.Equal(pattern.Names(), []string{"drb-*"}) {
 		t.Errorf("%+v and %+v", plain, pattern)
 	}
@@ -126,7 +126,7 @@ func TestMerge_refusesBadPlans(t *testing.T) {
 		"seed is 18446744073709551615":               func(p *Plan) { p.Seed, p.Seeds = math.MaxUint64, 2 },
 		"experiments is empty":                       func(p *Plan) { p.Experiments = nil },
 	} {
-		p := PlanOf(build, []papers.Experiment{unit("drb-f9", 0).Experiment}, []string{"drb-f9"}, false, papers.Options{Seed: 1})
+		p := PlanOf(build, []papers.Experiment{unit("drb-f9", 0).Experiment}, []string{"drb-f9"}, "", papers.Options{Seed: 1})
 		spoil(&p)
 		_, err := Merge(Dir{"d1", fstest.MapFS{p.File(): planned(t, p)}})
 		if err == nil || !strings.HasPrefix(err.Error(), "d1/"+p.File()+" is bad: "+want) || !strings.HasSuffix(err.Error(), ": remove it, and run a shard again, which writes it") {

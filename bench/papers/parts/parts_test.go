@@ -44,10 +44,19 @@ func TestKey_isOfAllThatAResultDependsOn(t *testing.T) {
 		"experiment": func(_ *Build, u *papers.Unit, _ *bool) { u.Name = "drb-f10" },
 		"seed":       func(_ *Build, u *papers.Unit, _ *bool) { u.Seed = 4 },
 		"form":       func(_ *Build, _ *papers.Unit, quick *bool) { *quick = true },
-		"mutant":     func(_ *Build, u *papers.Unit, _ *bool) { u.Mutant = &papers.Mutant{Name: "at random"} },
-		"value":      func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Value = "256 KB" },
-		"reason":     func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Why = "no idea" },
-		"inferred":   func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[1].Chosen = true },
+		"mutant":     func(_ *Build, u *papers.Unit, _ *bool) { u.Variant = &papers.Variant{Name: "at random"} },
+		"decision": func(_ *Build, u *papers.Unit, _ *bool) {
+			u.Variant = &papers.Variant{Decision: &papers.Decision{Parameter: "window"}, Name: "at random"}
+		},
+		"parameter": func(_ *Build, u *papers.Unit, _ *bool) {
+			u.Variant = &papers.Variant{Decision: &papers.Decision{Parameter: "buffer"}, Name: "at random"}
+		},
+		"another": func(_ *Build, u *papers.Unit, _ *bool) {
+			u.Variant = &papers.Variant{Decision: &papers.Decision{Parameter: "window"}, Name: "64 KB"}
+		},
+		"value":    func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Value = "256 KB" },
+		"reason":   func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[0].Why = "no idea" },
+		"inferred": func(_ *Build, u *papers.Unit, _ *bool) { u.Setting[1].Chosen = true },
 	} {
 		b, u, quick := build, unit("drb-f9", 3), false
 		change(&b, &u, &quick)

@@ -16,16 +16,17 @@ type Plan struct {
 	Format      int      `json:"format"`
 	Build       Build    `json:"build"`
 	Experiments []string `json:"experiments"`
-	Asked       []string `json:"asked,omitempty"`   // the names and patterns that Experiments are of; nil: their own
-	Mutants     bool     `json:"mutants,omitempty"` // each experiment with its mutants
+	Asked       []string `json:"asked,omitempty"` // the names and patterns that Experiments are of; nil: their own
+	With        string   `json:"with,omitempty"`  // mutants or decisions, which run beside each experiment; "": nothing
 	Quick       bool     `json:"quick"`
 	Seed        uint64   `json:"seed"` // the first
 	Seeds       int      `json:"seeds"`
 }
 
-// PlanOf is that of a run of experiments that were asked for by names.
-func PlanOf(b Build, list []papers.Experiment, names []string, mutants bool, o papers.Options) Plan {
-	p := Plan{Format: format, Build: b, Mutants: mutants, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1)}
+// PlanOf is that of a run of experiments that were asked for by names, with what is beside
+// each.
+func PlanOf(b Build, list []papers.Experiment, names []string, with string, o papers.Options) Plan {
+	p := Plan{Format: format, Build: b, With: with, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1)}
 	for _, e := range list {
 		p.Experiments = append(p.Experiments, e.Name)
 	}
@@ -77,8 +78,8 @@ func (p Plan) String() string {
 	if p.Asked != nil {
 		names += " (as " + few(p.Asked) + ")"
 	}
-	if p.Mutants {
-		names += ", each with its mutants"
+	if p.With != "" {
+		names += ", each with its " + p.With
 	}
 	return fmt.Sprintf("%s, seeds %d to %d, %s, by %s", names, p.Seed, p.Seed+uint64(p.Seeds)-1, form(p.Quick), p.Build)
 }

@@ -85,6 +85,7 @@ type totals struct {
 	stand  papers.Score             // of experiments that agree or are in order
 	judged papers.Score             // of all that are judged
 	by     map[float64]papers.Score // of all that are judged, by tolerance
+	open   papers.Open              // of those that disagree, are undecided or are in order
 }
 
 func (r *Results) totals(all []papers.Experiment) totals {
@@ -95,6 +96,9 @@ func (r *Results) totals(all []papers.Experiment) totals {
 		run := r.Runs[e.Name]
 		if run == nil {
 			continue
+		}
+		if s == disagrees || s == undecided || s == inOrder {
+			n.open.Add(run.Verdict, r.Decided(e, run.Rows))
 		}
 		n.judged = n.judged.Plus(run.Score)
 		for percent, score := range papers.ByTolerance(run.Rows) {
@@ -132,15 +136,23 @@ func byTolerance(by map[float64]papers.Score) string {
 // Counts is a sentence about all experiments.
 func (r *Results) Counts(all []papers.Experiment) string {
 	n := r.totals(all)
-	return fmt.Sprintf("Of %d experiments %s. Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
-		len(all), listed(n.standings(words)), n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
+	decided := ""
+	if len(r.Decisions) > 0 {
+		decided = fmt.Sprintf(" %s.", n.open)
+	}
+	return fmt.Sprintf("Of %d experiments %s.%s Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
+		len(all), listed(n.standings(words)), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
 }
 
 // Brief is what the README has room for. It names every standing.
 func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
-	return fmt.Sprintf("%d experiments: %s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
-		len(all), strings.Join(n.standings(shortWords), ", "), n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
+	decided := ""
+	if len(r.Decisions) > 0 {
+		decided = fmt.Sprintf("; %d of %d with rows out decided", n.open.Decided, n.open.Of)
+	}
+	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
+		len(all), strings.Join(n.standings(shortWords), ", "), decided, n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
 }
 
 func listed(parts []string) string {
@@ -170,9 +182,11 @@ func (r *Results) Table(all []papers.Experiment) string {
 	return b.String()
 }
 
-// verdict is an experiment's, which says so where it is no evidence.
+// verdict is an experiment's, which says so where it is no evidence, and says what decides
+// its rows that are out.
 func (r *Results) verdict(e papers.Experiment) string {
-	s := string(r.Runs[e.Name].Verdict)
+	run := r.Runs[e.Name]
+	s := string(run.Verdict)
 	switch r.standing(e) {
 	case notTried:
 		s += ", but mutants not tried: it is no evidence without full trials with these seeds"
@@ -192,6 +206,9 @@ func (r *Results) verdict(e papers.Experiment) string {
 		if len(untold) > 0 {
 			s += ": no row about it tells where " + strings.Join(untold, "; and where ")
 		}
+	}
+	if d := r.Decided(e, run.Rows); d.Of > 0 {
+		s += "; " + d.String()
 	}
 	return s
 }

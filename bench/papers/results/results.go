@@ -5,6 +5,7 @@
 //
 //	weft sim run NAME --seeds 5 --store bench/papers/results    writes NAME.json
 //	weft sim mutants NAME --store bench/papers/results          writes into mutants.json
+//	weft sim decide NAME --store bench/papers/results           writes into decisions.json
 //	weft sim report --write .                                   writes the documents
 package results
 
@@ -37,13 +38,13 @@ type Head struct {
 	Machine  string `json:"machine"`
 }
 
-// check finds what makes a result unfit to be kept. In the quick form few seeds will do.
-func (h Head) check(experiment string, quick bool, seeds int) error {
+// check finds what makes a result unfit to be kept: that it has fewer than the fewest seeds.
+func (h Head) check(experiment string, seeds, fewest int) error {
 	switch {
 	case h.Commit == "":
 		return errors.New("nobody knows the commit: the directory of results must be in a git repository")
-	case !quick && seeds < papers.EnoughSeeds:
-		return fmt.Errorf("%s: --seeds=%d decides nothing that is worth keeping: must be %d or more", experiment, seeds, papers.EnoughSeeds)
+	case seeds < fewest:
+		return fmt.Errorf("%s: --seeds=%d decides nothing that is worth keeping: must be %d or more", experiment, seeds, fewest)
 	}
 	return nil
 }
@@ -76,7 +77,7 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 	if r.Quick {
 		return nil, fmt.Errorf("%s: a quick run says nothing that is worth keeping: run it without --quick", r.Experiment)
 	}
-	if err := h.check(r.Experiment, false, max(r.Seeds, 1)); err != nil {
+	if err := h.check(r.Experiment, max(r.Seeds, 1), papers.EnoughSeeds); err != nil {
 		return nil, err
 	}
 	run := &Run{
@@ -89,12 +90,7 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 			continue
 		}
 		row.Ours = short(row.Ours)
-		for _, end := range []**float64{&row.Paper, &row.Low, &row.High} {
-			if *end != nil {
-				v := short(**end)
-				*end = &v
-			}
-		}
+		row.Paper, row.Low, row.High = shortened(row.Paper), shortened(row.Low), shortened(row.High)
 		run.Rows = append(run.Rows, row)
 	}
 	return run, nil
@@ -107,6 +103,14 @@ func short(x float64) float64 {
 		return x
 	}
 	return v
+}
+
+func shortened(x *float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	v := short(*x)
+	return &v
 }
 
 // Name is the file's.
@@ -152,8 +156,9 @@ func lines[T any](list []T) ([]byte, error) {
 
 // Results are all that is stored.
 type Results struct {
-	Runs    map[string]*Run // by experiment
-	Mutants []Trial
+	Runs      map[string]*Run // by experiment
+	Mutants   []Trial
+	Decisions []Finding
 }
 
 // Read reads a directory of results. One that has none is empty.
@@ -168,9 +173,12 @@ func Read(dir fs.FS) (*Results, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == MutantsFile {
+		switch name {
+		case MutantsFile:
 			err = json.Unmarshal(b, &all.Mutants)
-		} else {
+		case DecisionsFile:
+			err = json.Unmarshal(b, &all.Decisions)
+		default:
 			r := new(Run)
 			err = json.Unmarshal(b, r)
 			all.Runs[strings.TrimSuffix(path.Base(name), ".json")] = r

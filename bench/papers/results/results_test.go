@@ -38,7 +38,7 @@ func TestRun_isReadAsItWasWritten(t *testing.T) {
 	if err != nil || trials[0].Commit != "abc" || trials[0].Machine != "two cores" || !trials[0].Modified {
 		t.Fatalf("%+v, %v", trials, err)
 	}
-	m, err := MutantsJSON(trials)
+	m, err := ListJSON(trials)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -235,3 +235,14 @@ func (h *Hosts) componentsOf(p *pair, set topology.PathSet) []topology.Group {
 	}
 	return h.quiver.Groups(p.src, p.dst)
 }
+
+// PathOfFlow returns the path of a flow's data by a policy that keeps each flow to one, and
+// how many paths are live. Where there is no choice paths is 0.
+func (h *Hosts) PathOfFlow(f *Flow) (path, paths int) {
+	p := h.pair(f.data)
+	if p.paths == nil {
+		return 0, 0
+	}
+	path, _ = p.paths.ByHash(f.hash)
+	return path, len(p.paths.Live)
+}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 
 // Three flows of a pair at once, and one later: with one connection they follow each other,
 // and only the first has to open the window.
-func TestConnections_flowsFollowEachOther(t *testing.T) {
+func TestKept_flowsFollowEachOther(t *testing.T) {
 	fcts := func(connections int) (took []time.Duration) {
 		c := drbSetting(parse(t, "leaf-spine:leaves=2,spines=2,hosts=2,host-rate=10000,fabric-rate=10000"), "switch-ecmp")
 		c.Warmup, c.Duration, c.Delay, c.Resequencer = 0, time.Second, 250*time.Microsecond, nil
@@ -46,12 +47,16 @@ func TestConnections_flowsFollowEachOther(t *testing.T) {
 }
 
 // Whatever is lost on the way, every flow ends once and all of its bytes are delivered.
-func TestConnections_everyPolicyDeliversAll(t *testing.T) {
-	for _, name := range everyPolicy() {
+func TestKept_everyPolicyDeliversAll(t *testing.T) {
+	for _, name := range append(everyPolicy(), "switch-ecmp, subflows") {
 		topo := parse(t, "leaf-spine:leaves=2,spines=4,hosts=4,host-rate=1000,fabric-rate=1000")
-		c := drbSetting(topo, name)
+		policy, _, subflows := strings.Cut(name, ",")
+		c := drbSetting(topo, policy)
 		c.Warmup, c.Duration, c.Connections = 0, 10*time.Second, 2
 		c.Queues = []Queue{{Bytes: 12_000}}
+		if subflows {
+			c.Resequencer, c.TCP.Subflows = nil, 4
+		}
 		w := new(list)
 		total := make([]int64, topo.NumHosts())
 		for i := range 120 {
