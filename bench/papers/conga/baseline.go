@@ -110,17 +110,28 @@ func enterpriseRows(results []*outcome) (rows []papers.Row) {
 		}
 		rows = append(rows, mostAt(results, scheme, enterprise, big, -20)...)
 	}
-	return rows
+	return append(rows, worstAt(results, mptcp, enterprise, all, 25), worstAt(results, mptcp, enterprise, little, 50))
 }
 
 func dataMiningRows(results []*outcome) []papers.Row {
 	rows := mostAt(results, conga, dataMining, all, -35)
-	for _, scheme := range congas {
+	rows = append(rows, mostAt(results, mptcp, dataMining, all, -35)...)
+	for _, scheme := range []string{conga, congaFlow, mptcp} {
 		for _, load := range baselineLoads[1:] {
 			rows = append(rows, papers.Sign(fmt.Sprintf("%s's mean is below ECMP's at load %v", labelOf(scheme), load), change(results, scheme, dataMining, load, all) < -papers.Tie))
 		}
 	}
-	return rows
+	high := baselineLoads[len(baselineLoads)-1]
+	return append(rows, papers.Sign(fmt.Sprintf("MPTCP's mean of small flows is above ECMP's at load %v", high), change(results, mptcp, dataMining, high, little) > papers.Tie))
+}
+
+// worstAt is the most that a scheme loses to ECMP at a load, of which the text says "up to".
+func worstAt(results []*outcome, scheme string, t traffic, b bin, paper float64) papers.Row {
+	most := math.Inf(-1)
+	for _, load := range baselineLoads {
+		most = max(most, change(results, scheme, t, load, b))
+	}
+	return papers.Within(fmt.Sprintf("%s, %s, at worst", labelOf(scheme), b.name), beside, paper, most, aboutPercent)
 }
 
 // mostAt is the most that a scheme gains over ECMP at a load, of which the text says

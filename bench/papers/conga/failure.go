@@ -3,6 +3,7 @@ package conga
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"weft/bench/papers"
@@ -81,6 +82,8 @@ func runFailure(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 			p90[r.policy] = quantile(line, 0.9)
 		}
 	}
+	out.Rows = append(out.Rows, beyondMPTCP(results)...)
+	out.Rows = append(out.Rows, papers.Within("hotspot's queue, 90th percentile, load 0.6: MPTCP by CONGA", "ratio", 4, p90[mptcp]/max(p90[conga], 1e-6), aboutPercent))
 	out.Rows = append(out.Rows, papers.Sign("hotspot's queue, 90th percentile, load 0.6: ECMP > CONGA", papers.Above(p90[ecmp], p90[conga])))
 	for _, policy := range testbedSchemes {
 		out.Rows = append(out.Rows, papers.Info(labelOf(policy), "hotspot's queue, 90th percentile, MB, data mining, load 0.6", p90[policy]))
@@ -97,6 +100,24 @@ func quantile(l papers.Line, p float64) float64 {
 		}
 	}
 	return 0
+}
+
+// beyondMPTCP is what the paper says of CONGA beside MPTCP.
+func beyondMPTCP(results []*outcome) []papers.Row {
+	least := math.Inf(1)
+	for _, load := range failureLoads {
+		least = min(least, papers.Change(find(results, mptcp, enterprise, load).fct(all), find(results, conga, enterprise, load).fct(all)))
+	}
+	high := failureLoads[len(failureLoads)-1]
+	of := func(scheme string, t traffic) float64 { return find(results, scheme, t, high).fct(all) }
+	rows := []papers.Row{
+		papers.Within("CONGA beside MPTCP, enterprise, at best", "mean FCT, %", -30, least, aboutPercent),
+		papers.Ratio(fmt.Sprintf("MPTCP by CONGA, data mining, load %v", high), "ratio of mean FCT", 2, of(mptcp, dataMining), of(conga, dataMining), aboutPercent),
+	}
+	for _, t := range []traffic{enterprise, dataMining} {
+		rows = append(rows, papers.Order(fmt.Sprintf("%s, mean at load %v: ECMP > MPTCP > CONGA-Flow", t.name, high), of(ecmp, t), of(mptcp, t), of(congaFlow, t)))
+	}
+	return rows
 }
 
 // collapse is what the paper says of a traffic: ECMP "drastically deteriorates"

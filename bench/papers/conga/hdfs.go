@@ -41,7 +41,7 @@ const (
 
 var hdfsTimes = times{150 * time.Millisecond, 500 * time.Millisecond, 0}
 
-var hdfsSchemes = []string{ecmp, conga, host}
+var hdfsSchemes = []string{ecmp, conga, mptcp, host}
 
 // backgrounds are other loads. Options.As is asked of the load's name.
 func backgrounds() papers.Decision {

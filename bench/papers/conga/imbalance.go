@@ -61,6 +61,13 @@ func runImbalance(ctx context.Context, o papers.Options) (*papers.Outcome, error
 		row := papers.AtMost("CONGA's median by ECMP's, "+t.name, "ratio", 0.75, ours, 0).Own()
 		row.Note = "the paper: significantly better; OK is three quarters or less"
 		out.Rows = append(out.Rows, papers.Sign(fmt.Sprintf("median imbalance, %s: ECMP > CONGA", t.name), papers.Above(1, ours)), row)
+		if t == enterprise {
+			out.Rows = append(out.Rows, papers.Order("median imbalance, enterprise: ECMP > MPTCP > CONGA-Flow", median(t, ecmp), median(t, mptcp), median(t, congaFlow)),
+				papers.Order("median imbalance, enterprise: MPTCP > CONGA", median(t, mptcp), median(t, conga)))
+		} else {
+			out.Rows = append(out.Rows, papers.Order("median imbalance, data mining: ECMP > MPTCP", median(t, ecmp), median(t, mptcp)),
+				papers.Order("median imbalance, data mining: CONGA-Flow > MPTCP", median(t, congaFlow), median(t, mptcp)))
+		}
 		chart := papers.Chart{Title: "Imbalance of uplinks, " + t.name, X: "%", Y: "CDF of bins"}
 		for i, r := range runs {
 			if r.traffic != t {

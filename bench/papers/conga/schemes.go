@@ -6,11 +6,12 @@ import (
 	"weft/bench/sim"
 )
 
-// The compared schemes. CONGA-Flow takes its place behind CONGA as in the paper's figures.
+// The compared schemes.
 const (
 	ecmp      = "switch-ecmp"
 	conga     = "switch-conga"
 	congaFlow = "conga-flow"
+	mptcp     = "mptcp"
 	wcmp      = "switch-wcmp"
 	host      = "conga"
 	presto    = "presto"
@@ -20,6 +21,9 @@ const (
 // flowGap is the gap of CONGA-Flow's flowlets: longer than a path takes, so that a flowlet is
 // a flow, or one of those that follow each other on a connection (§5).
 const flowGap = 13 * time.Millisecond
+
+// subflows are those of each of MPTCP's connections (§5).
+const subflows = 8
 
 // scheme is how one of them is run.
 type scheme struct {
@@ -32,6 +36,7 @@ var schemes = map[string]scheme{
 	ecmp:      {label: "ECMP"},
 	conga:     {label: "CONGA"},
 	congaFlow: {label: "CONGA-Flow", policy: conga, tune: func(c *sim.Config) { c.Options.FlowletGap = flowGap }},
+	mptcp:     {label: "MPTCP", policy: ecmp, tune: func(c *sim.Config) { c.TCP.Subflows = subflows }},
 	wcmp:      {label: "weighted ECMP"},
 	host:      {label: "weft's conga, at hosts"},
 	presto:    {label: presto},
@@ -42,7 +47,7 @@ func labelOf(name string) string { return schemes[name].label }
 
 var (
 	// testbedSchemes are those of the testbed's figures, ECMP first.
-	testbedSchemes = []string{ecmp, conga, congaFlow}
+	testbedSchemes = []string{ecmp, conga, congaFlow, mptcp}
 	// congas are those of which the text says the same.
 	congas = []string{conga, congaFlow}
 	// ownSchemes are weft's, shown beside.
