@@ -55,8 +55,8 @@ type Config struct {
 	SpreadSubflows bool
 	// Connections is how many connections lead from each host to each other one. A flow takes
 	// one of them at random and waits there until those before it have ended, which counts as
-	// its time, too. A connection keeps its window (tcp.Sender.Resume), but one of several
-	// subflows, which is opened anew for each flow. 0: each flow has one of its own, as those
+	// its time, too. A connection keeps its window (tcp.Memory), one of several subflows on
+	// other paths. 0: each flow has one of its own, as those
 	// that are Alone always do.
 	Connections int
 	Workload    workload.Source

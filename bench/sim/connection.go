@@ -31,6 +31,7 @@ func (s *simulation) beginConnection(asked workload.Flow, k *kept) {
 		f.whole = c
 		c.subflows = append(c.subflows, i)
 	}
+	s.recall(c)
 	s.pumpAll(c)
 }
 

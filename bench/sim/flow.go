@@ -223,6 +223,7 @@ func (s *simulation) finish(f *flow) {
 	if f.whole != nil {
 		s.finishRest(f.whole)
 		if k := f.whole.kept; k != nil {
+			s.remember(f.whole)
 			s.rest(k)
 		}
 	}

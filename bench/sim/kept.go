@@ -2,7 +2,9 @@ package sim
 
 import (
 	"math/rand/v2"
+	"time"
 
+	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 )
 
@@ -13,12 +15,32 @@ type keptConnections struct {
 	of   map[[2]int32][]kept // by pair
 }
 
-// kept is one of them: a flow of the simulation that begins again, or, of several subflows, a
-// turn that flows with connections of their own take.
+// kept is one of them: a flow of the simulation that begins again. One of several subflows is
+// new flows each time, on paths that are drawn anew, with the memory of those before.
 type kept struct {
-	flow    int32 // its number, -1: it is not open yet
-	busy    bool
-	waiting []workload.Flow
+	flow     int32 // its number, -1: it is not open yet
+	busy     bool
+	waiting  []workload.Flow
+	memories []tcp.Memory // of subflows
+	since    time.Duration
+}
+
+// remember keeps what subflows have learnt.
+func (s *simulation) remember(c *connection) {
+	c.kept.memories, c.kept.since = c.kept.memories[:0], s.clock()
+	for _, i := range c.subflows {
+		c.kept.memories = append(c.kept.memories, s.flows[i].sender.Memory())
+	}
+}
+
+// recall gives it to those that follow.
+func (s *simulation) recall(c *connection) {
+	if c.kept == nil {
+		return
+	}
+	for n, m := range c.kept.memories {
+		c.group.Recall(&s.flows[c.subflows[n]].sender, m, s.clock()-c.kept.since)
+	}
 }
 
 func (s *simulation) newKept() {

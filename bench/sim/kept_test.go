@@ -46,6 +46,25 @@ func TestKept_flowsFollowEachOther(t *testing.T) {
 	}
 }
 
+// Subflows, too, open their windows once: four of them send 40 segments at first.
+func TestKept_subflowsKeepTheirWindows(t *testing.T) {
+	c := drbSetting(parse(t, "leaf-spine:leaves=2,spines=2,hosts=2,host-rate=10000,fabric-rate=10000"), "switch-ecmp")
+	c.Warmup, c.Duration, c.Delay, c.Resequencer = 0, time.Second, 250*time.Microsecond, nil
+	c.Connections, c.TCP.Subflows, c.TCP.RTOMin, c.TCP.WindowBytes = 1, 4, 200*time.Millisecond, 1<<20
+	w := &list{}
+	for i, bytes := range []int64{146_000, 100_000, 100_000} { // 100, 69 and 69 segments
+		w.flows = append(w.flows, workload.Flow{Src: 0, Dst: 2, Bytes: bytes, Start: time.Duration(i) * 50 * time.Millisecond, Class: uint8(i)})
+	}
+	c.Workload = w
+	took := make([]time.Duration, 3)
+	c.OnFlow = func(e FlowEnd) { took[e.Class] = e.FCT }
+	run(t, c)
+	const trip = 2 * time.Millisecond
+	if took[0] < 3*trip/2 || took[1] > trip || took[2] > trip {
+		t.Errorf("%v, want a round trip of %v and a half first, and half of one then", took, trip)
+	}
+}
+
 // Whatever is lost on the way, every flow ends once and all of its bytes are delivered.
 func TestKept_everyPolicyDeliversAll(t *testing.T) {
 	for _, name := range append(everyPolicy(), "switch-ecmp, subflows") {
