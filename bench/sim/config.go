@@ -24,7 +24,12 @@ type Config struct {
 	// Known is the fabric as hosts and switches believe it to be, if it differs from
 	// Topology: the same with other rates. So links may be slow without anybody knowing.
 	Known *topology.Topology
-	Seed  uint64
+	// Parallel makes so many consecutive spines of a leaf-spine one switch, with as many links
+	// to each leaf: a spine sends a packet down by any of its live links, by a hash of the
+	// flow. 0 or 1: each is a switch of its own. A policy of hosts does not make use of it:
+	// its path is a link up and the one down of the same spine.
+	Parallel int
+	Seed     uint64
 
 	// Duration is how long the run takes; it ends earlier when the Workload has no more
 	// flows and all have ended. Nothing is measured before Warmup.
@@ -49,7 +54,13 @@ type Config struct {
 	// SpreadSubflows gives each subflow of a connection (TCP.Subflows) a path that no other
 	// one has, as long as there are any. Otherwise the Policy sees a flow in each.
 	SpreadSubflows bool
-	Workload       workload.Source
+	// Connections is how many connections lead from each host to each other one. A flow takes
+	// one of them at random and waits there until those before it have ended, which counts as
+	// its time, too. A connection keeps its window (tcp.Memory), one of several subflows on
+	// other paths. 0: each flow has one of its own, as those
+	// that are Alone always do.
+	Connections int
+	Workload    workload.Source
 	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then
 	// be nil.
 	OpenLoop *OpenLoop

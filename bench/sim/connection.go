@@ -13,11 +13,12 @@ type connection struct {
 	group    tcp.Group
 	receiver tcp.Receiver  // of the data of all
 	end      time.Duration // of delivery, 0 before
+	kept     *kept         // on whose turn its flow is; nil: of none
 }
 
 // beginConnection begins one now.
-func (s *simulation) beginConnection(asked workload.Flow) {
-	c := new(connection)
+func (s *simulation) beginConnection(asked workload.Flow, k *kept) {
+	c := &connection{kept: k}
 	c.group.Start(&s.tcp, asked.Bytes)
 	c.receiver.Start(&s.tcp, asked.Bytes)
 	for range s.tcp.Subflows {
@@ -30,6 +31,7 @@ func (s *simulation) beginConnection(asked workload.Flow) {
 		f.whole = c
 		c.subflows = append(c.subflows, i)
 	}
+	s.recall(c)
 	s.pumpAll(c)
 }
 

@@ -30,6 +30,8 @@ type flow struct {
 	whole      *connection // of which it is a subflow; nil: of none
 	hash, back uint64      // of its data and its acknowledgements, for switches
 	asked      workload.Flow
+	kept       *kept // nil: its connection is not kept
+	base       int64 // of sequence numbers: bytes of its connection before
 }
 
 // order tells how far packets of a flow arrive behind others that were sent later.
@@ -99,11 +101,23 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		s.fails(s.graph.noPath(int32(asked.Src), int32(asked.Dst)))
 		return
 	}
+	if k := s.kept(&asked); k != nil {
+		s.take(k, asked)
+		return
+	}
+	s.openConnection(asked, nil)
+}
+
+// openConnection has a flow begin on a new connection, which may be one that is kept.
+func (s *simulation) openConnection(asked workload.Flow, k *kept) {
 	if s.tcp.Subflows > 0 {
-		s.beginConnection(asked)
+		s.beginConnection(asked, k)
 		return
 	}
 	i, f := s.newFlow(asked)
+	if k != nil {
+		f.kept, k.flow = k, int32(i)
+	}
 	f.sender.Start(&s.tcp, asked.Bytes)
 	f.receiver.Start(&s.tcp, asked.Bytes)
 	s.pump(i, f)
@@ -208,6 +222,10 @@ func (s *simulation) finish(f *flow) {
 	}
 	if f.whole != nil {
 		s.finishRest(f.whole)
+		if k := f.whole.kept; k != nil {
+			s.remember(f.whole)
+			s.rest(k)
+		}
 	}
 	s.config.Workload.Done(f.asked, s.clock(), s.begin)
 	s.maybeEnd()
@@ -222,7 +240,7 @@ func (s *simulation) leave(i uint32, f *flow) {
 
 // release forgets an ended flow of which nothing is on its way.
 func (s *simulation) release(i uint32, f *flow) {
-	if s.hosts != nil {
+	if f.kept == nil && s.hosts != nil {
 		s.hosts.Close(&f.path)
 	}
 	if s.resequencer != nil {
@@ -230,6 +248,10 @@ func (s *simulation) release(i uint32, f *flow) {
 		s.segment = flowcell.Packet{Flow: f.tuple, Flags: flowcell.FlagRST}
 		s.nobody = s.resequencer.Push(&s.segment, 0, s.clock(), s.nobody[:0])
 		s.forgotten++
+	}
+	if f.kept != nil {
+		s.rest(f.kept)
+		return
 	}
 	s.unusedFlows = append(s.unusedFlows, i)
 }

@@ -45,6 +45,9 @@ func (s *simulation) choose(i uint32) {
 		f.route(&p.route, src, dst, int(agg*f.cores+n))
 	case p.hops == 3:
 		f.route(&p.route, src, dst, int(n))
+		if s.config.Parallel > 1 {
+			p.route[1] = down(f.edgeUp[f.rack[dst]] + int32(s.switches.Down(int(n), &s.looked)))
+		}
 	default:
 		p.route[0] = port
 	}

@@ -29,13 +29,13 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 	s.dataPackets++
 	if s.hosts != nil {
 		var path int
-		path, p.number = s.hosts.Data(&f.path, uint32(g.Seq), int(g.Len), int(p.bytes), now)
+		path, p.number = s.hosts.Data(&f.path, uint32(f.base+g.Seq), int(g.Len), int(p.bytes), now)
 		s.lead(p, f.src, f.dst, path, f.hash)
 		if s.meters != nil {
 			p.mark = s.hosts.DataMark(&f.path, path, now)
 		}
 	} else {
-		p.number = f.numbers.Next(s.unit, uint32(g.Seq), int(g.Len), now)
+		p.number = f.numbers.Next(s.unit, uint32(f.base+g.Seq), int(g.Len), now)
 		s.fabric.unrouted(p, f.src, f.dst)
 	}
 	s.leaveHost(n, p, f.src)
@@ -91,7 +91,7 @@ func (s *simulation) receiveData(n uint32, p *packet) {
 	g := &s.segment
 	g.Flow = f.tuple
 	g.Length = int(p.bytes)
-	g.Seq = uint32(p.seq)
+	g.Seq = uint32(f.base + p.seq)
 	g.Payload = p.bytes - int32(s.tcp.HeaderBytes)
 	g.ID = uint16(p.number)
 	g.Flags = flowcell.FlagACK
@@ -194,7 +194,7 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 		s.hosts.Received(&f.path, p.mark, true, s.clock())
 	}
 	if s.heeds {
-		s.hosts.Acked(&f.path, heeded(&a), s.clock())
+		s.hosts.Acked(&f.path, heeded(&a, f.base), s.clock())
 	}
 	s.freePacket(n)
 	if !f.done {
@@ -211,10 +211,10 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 }
 
 // heeded is what an acknowledgement says in the words of hosts, whose sequence numbers
-// have 32 bits.
-func heeded(a *tcp.Ack) fate.Ack {
-	from := uint32(a.Sacked)
-	return fate.Ack{All: uint32(a.Cum), From: from, To: from + uint32(a.SackedLen), Marked: a.ECE}
+// have 32 bits and go on from one flow of a connection to the next.
+func heeded(a *tcp.Ack, base int64) fate.Ack {
+	from := uint32(base + a.Sacked)
+	return fate.Ack{All: uint32(base + a.Cum), From: from, To: from + uint32(a.SackedLen), Marked: a.ECE}
 }
 
 // newChoice sets up who chooses paths: hosts or switches.
@@ -228,7 +228,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 			Topology: c.Known, Name: name, Seed: seed,
 			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines, Blind: c.Spray.DrillBlind,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
-			Expiry: c.Options.Expiry,
+			Expiry: c.Options.Expiry, Parallel: c.Parallel,
 		}, queues{s})
 		if err != nil {
 			return err

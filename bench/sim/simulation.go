@@ -51,9 +51,10 @@ type simulation struct {
 
 	flows       []*flow
 	unusedFlows []uint32
-	awaited     int    // flows that have begun, or will, and not ended
-	forgotten   uint64 // flows, by the resequencer
-	begun       uint32 // flows
+	awaited     int              // flows that have begun, or will, and not ended
+	forgotten   uint64           // flows, by the resequencer
+	begun       uint32           // flows
+	keptOf      *keptConnections // nil: flows have connections of their own
 	next        workload.Flow
 	sourceEnded bool
 	later       []workload.Flow
@@ -106,6 +107,9 @@ func newSimulation(c Config) (*simulation, error) {
 		}
 	} else {
 		s.fabric = newFabric(c.Topology)
+		if err := s.fabric.checkParallel(c.Parallel); err != nil {
+			return nil, err
+		}
 		for h := range hosts {
 			s.addresses = append(s.addresses, flowcell.AddressFrom(c.Topology.Node(topology.NodeID(h)).Addr))
 		}
@@ -119,6 +123,7 @@ func newSimulation(c Config) (*simulation, error) {
 		return nil, err
 	}
 	s.newResequencer(rng.Uint64())
+	s.newKept()
 	if err := s.newOpenLoop(rng.Uint64()); err != nil {
 		return nil, err
 	}

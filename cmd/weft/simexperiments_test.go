@@ -16,7 +16,7 @@ var wanted = strings.Fields(`
 	drb-appendix-b drb-f6-fattree drb-f6-vl2 drb-f7 drb-f8 drb-f9 drb-5.5 drb-f10 drb-f11 drb-f12
 	luopan-f2 luopan-f9 luopan-f10 luopan-f11 luopan-f12 luopan-f13 luopan-f14 luopan-f15 luopan-f16 luopan-f17 luopan-f18 luopan-f19 luopan-t1
 	drill-f2 drill-f3 drill-f6 drill-f7 drill-f9 drill-f10 drill-f11a drill-f11 drill-f12 drill-f13 drill-f14 drill-t1
-	conga-f9 conga-f10 conga-f11 conga-f12 conga-f15 conga-f16
+	conga-f9 conga-f10 conga-f11 conga-f12 conga-f13 conga-f14 conga-f15 conga-f16
 	thesis-t2.1 thesis-t2.2 thesis-t3.1 thesis-t3.2 hedera-t4.2 hedera-t4.3 hedera-t4.4 hedera-t4.5 hedera-t4.6 hedera-t4.7
 	thesis-f5.10 thesis-f5.11 thesis-f5.12 thesis-f5.14 thesis-f5.15 thesis-f5.16 thesis-f5.17`)
 

@@ -170,7 +170,7 @@ func (r *Results) Table(all []papers.Experiment) string {
 		run := r.Runs[e.Name]
 		if run == nil {
 			fmt.Fprintf(&b, "| %s | not judged by these rules yet | - | %s | `weft sim run %s --seeds %d --store bench/papers/results`, about %s of CPU | %s |\n",
-				e.Name, r.caught(e), e.Name, planned, minutes(planned*perSeed[e.Name]), before[e.Name])
+				e.Name, r.caught(e), e.Name, Planned(e.Name), minutes(float64(Planned(e.Name))*perSeed[e.Name]), before[e.Name])
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Name, r.verdict(e), byTolerance(papers.ByTolerance(run.Rows)), r.caught(e), run.where(), before[e.Name])

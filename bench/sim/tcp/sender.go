@@ -49,6 +49,7 @@ type Sender struct {
 
 	cwnd, ssthresh int32 // bytes
 	limit          int32 // of what is under way: the receiver's window, in whole segments
+	recalled       int32 // cwnd as it was recalled, 0: it began as the initial window
 	grown          int32 // acknowledged since the window last grew by a segment
 	phase          phase
 	fast           bool // the first lost segment goes at once, whatever is under way
