@@ -67,6 +67,9 @@ type SprayOptions struct {
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
+	// SampleAge is how old switch-luopan's samples are when they come into use; 0: they
+	// take no time.
+	SampleAge time.Duration
 	// Drill is DRILL(d, m) with so many engines a switch (DRILL §3.2); 0: 2, 1, 1.
 	DrillSamples, DrillMemory, DrillEngines int
 	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.

@@ -224,7 +224,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 			Topology: c.Known, Name: name, Seed: seed,
 			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
-			Expiry: c.Options.Expiry,
+			Expiry: c.Options.Expiry, SampleAge: c.Spray.SampleAge,
 		}, queues{s})
 		if err != nil {
 			return err
