@@ -41,6 +41,10 @@ type Config struct {
 	Policy  string
 	Options policy.Options
 	Spray   SprayOptions
+	// AckUnits makes a flow's acknowledgements a unit of the policy of hosts, where units
+	// are flowcells or flowlets, as Luopan's are (Luopan §3.2). Otherwise each has a path of
+	// its own, by the policy's Rule (DRB §5).
+	AckUnits bool
 	// Resequencer is every host's; nil: none.
 	Resequencer *resequencer.Config
 

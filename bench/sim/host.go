@@ -166,9 +166,12 @@ func (s *simulation) accept(n uint32, p *packet) {
 		p.flags = marked
 	}
 	if s.hosts != nil {
-		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), f.back)
+		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path, now), f.back)
 		if s.meters != nil {
 			p.mark = s.hosts.AckMark(&f.path, now)
+		}
+		if s.probing.on && s.config.AckUnits {
+			s.dueProbes()
 		}
 	} else {
 		s.fabric.unrouted(p, f.dst, f.src)
@@ -234,7 +237,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
 		Topology: c.Known, Paths: s.graph.pathsOfHosts(), Policy: c.Policy, Options: c.Options, Seed: seed,
-		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Tau: c.Spray.Tau,
+		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, AckUnits: c.AckUnits, Tau: c.Spray.Tau,
 	})
 	if err != nil {
 		return err
