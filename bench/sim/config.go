@@ -71,6 +71,8 @@ type SprayOptions struct {
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
+	// Turns has paths take turns, from which luopan's samples depart; see package luopan.
+	Turns bool
 	// SampleAge is how old switch-luopan's samples are when they come into use; 0: they
 	// take no time.
 	SampleAge time.Duration

@@ -237,7 +237,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
 		Topology: c.Known, Paths: s.graph.pathsOfHosts(), Policy: c.Policy, Options: c.Options, Seed: seed,
-		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, AckUnits: c.AckUnits, Tau: c.Spray.Tau,
+		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Turns: c.Spray.Turns, AckUnits: c.AckUnits, Tau: c.Spray.Tau,
 	})
 	if err != nil {
 		return err

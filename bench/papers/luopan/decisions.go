@@ -46,7 +46,18 @@ func acknowledgements() papers.Decision {
 		Values: []papers.DecisionValue{{Name: "each a random one", Tune: func(c *sim.Config) { c.AckUnits = false }}}}
 }
 
+// betweenSamples has what weft's hosts do, too: paths take turns, and each host samples for
+// itself.
 func betweenSamples() papers.Decision {
 	return papers.Decision{Parameter: "luopan's rule between two samples", About: speaksOfLuopan,
-		Values: []papers.DecisionValue{{Name: "samples alone (§3.2)", Tune: func(c *sim.Config) { c.Spray.SamplesOnly = true }}}}
+		Values: []papers.DecisionValue{
+			{Name: "samples alone (§3.2)", Tune: func(c *sim.Config) { c.Spray.SamplesOnly = true }},
+			{Name: "weft's turns, a table per host", Tune: takeTurns},
+		}}
+}
+
+func takeTurns(c *sim.Config) {
+	if c.Policy == luopanScheme {
+		c.Options.Expiry, c.Spray = 0, sim.SprayOptions{Turns: true}
+	}
 }

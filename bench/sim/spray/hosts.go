@@ -28,6 +28,8 @@ type HostsConfig struct {
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
+	// Turns has paths take turns, from which luopan's samples depart; see package luopan.
+	Turns bool
 	// AckUnits makes a flow's pure acknowledgements a unit of the policy, where units are
 	// flowcells or flowlets. Otherwise each has a path of its own, by the policy's Rule.
 	AckUnits bool
