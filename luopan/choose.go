@@ -152,6 +152,7 @@ func (t *Table) Sent(dst uint32, path, bytes int) {
 		}
 	}
 	*to += int64(bytes)
+	t.carried(slot, path)
 	d.sent += int64(bytes)
 	t.hurry(slot)
 }

@@ -98,6 +98,20 @@ func (t *Table) taken(slot int32, b *sample) {
 	}
 }
 
+// carried notes that a path has carried more. With a flowcell's bytes its turn is over, even
+// if it was not chosen here.
+func (t *Table) carried(slot int32, path int) {
+	if !t.config.Turns {
+		return
+	}
+	d := &t.destinations[slot]
+	for _, s := range t.round(slot, d.shown) {
+		if int(s.path) == path && s.own >= cell && s.rank+s.own > d.typical {
+			t.spend(slot, s.path)
+		}
+	}
+}
+
 // spend ends a path's turn. The round that is asked for may have it as well.
 func (t *Table) spend(slot int32, path int32) {
 	for which := range uint8(2) {
