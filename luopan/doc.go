@@ -62,7 +62,7 @@
 // In a simulated fat-tree of 12 pods, 4:1, load 0.6, with samples of hosts' own, mean
 // completion times are 6 % below random paths', where leveling has 2 % more, by a thirtieth
 // of the probes; flowcells in turn without any sample have 10 to 12 % less. With a link of a
-// leaf-spine down the path that is free has 37 % (leveling 30) and the mean is 22 % below
+// leaf-spine down the path that is free has 36 % (leveling 30) and the mean is 23 % below
 // random's (13). Leveling is better where many hosts with few flowcells share a path.
 //
 // # How often
