@@ -47,6 +47,10 @@ type Config struct {
 	Policy  string
 	Options policy.Options
 	Spray   SprayOptions
+	// AckUnits makes a flow's acknowledgements a unit of the policy of hosts, where units
+	// are flowcells or flowlets, as Luopan's are (Luopan §3.2). Otherwise each has a path of
+	// its own, by the policy's Rule (DRB §5).
+	AckUnits bool
 	// Resequencer is every host's; nil: none.
 	Resequencer *resequencer.Config
 
@@ -82,6 +86,11 @@ type SprayOptions struct {
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
+	// Turns has paths take turns, from which luopan's samples depart; see package luopan.
+	Turns bool
+	// SampleAge is how old switch-luopan's samples are when they come into use; 0: they
+	// take no time.
+	SampleAge time.Duration
 	// Drill is DRILL(d, m) with so many engines a switch (DRILL §3.2); 0: 2, 1, 1.
 	DrillSamples, DrillMemory, DrillEngines int
 	// DrillBlind is for how long engines do not see one another's packets; 0: for as long as

@@ -168,9 +168,12 @@ func (s *simulation) accept(n uint32, p *packet) {
 		p.flags = marked
 	}
 	if s.hosts != nil {
-		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), f.back)
+		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path, now), f.back)
 		if s.meters != nil {
 			p.mark = s.hosts.AckMark(&f.path, now)
+		}
+		if s.probing.on && s.config.AckUnits {
+			s.dueProbes()
 		}
 	} else {
 		s.fabric.unrouted(p, f.dst, f.src)
@@ -228,7 +231,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 			Topology: c.Known, Name: name, Seed: seed,
 			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines, Blind: c.Spray.DrillBlind,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
-			Expiry: c.Options.Expiry, Parallel: c.Parallel,
+			Expiry: c.Options.Expiry, Parallel: c.Parallel, SampleAge: c.Spray.SampleAge,
 		}, queues{s})
 		if err != nil {
 			return err
@@ -238,7 +241,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
 		Topology: c.Known, Paths: s.graph.pathsOfHosts(), Policy: c.Policy, Options: c.Options, Seed: seed,
-		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Tau: c.Spray.Tau,
+		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Turns: c.Spray.Turns, AckUnits: c.AckUnits, Tau: c.Spray.Tau,
 	})
 	if err != nil {
 		return err

@@ -84,6 +84,7 @@ type SwitchConfig struct {
 	Blind         time.Duration
 	FlowcellBytes int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
 	Expiry        time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
+	SampleAge     time.Duration // of switch-luopan: how old a round is when it comes into use; 0: it takes no time
 	FlowletGap    time.Duration // of switch-conga and switch-letflow; 0: 500 µs
 	Tau           time.Duration // of switch-conga; 0: 160 µs
 	// Parallel is how many consecutive spines of a leaf-spine are one switch; 0: one. DRILL and
@@ -131,6 +132,8 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 		return c, fmt.Errorf("spray: Parallel is %d, which %s does not know; leave it out", c.Parallel, c.Name)
 	case c.Expiry < time.Microsecond:
 		return c, fmt.Errorf("spray: Expiry is %v, must be at least 1µs, or 0 for 40µs", c.Expiry)
+	case c.SampleAge < 0 || c.SampleAge > time.Second:
+		return c, fmt.Errorf("spray: SampleAge is %v, must be from 0 for samples that take no time to 1s", c.SampleAge)
 	case c.Tau < time.Microsecond:
 		return c, fmt.Errorf("spray: Tau is %v, must be at least 1µs, or 0 for 160µs", c.Tau)
 	}
