@@ -57,7 +57,7 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 	for _, want := range []string{
 		"WEFT_TESTS=all go test .\n",
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
-		"WEFT_TESTS= go test weft/quick\n", // neither has slow tests nor is listed
+		"WEFT_TESTS= go test weft/quick\n",        // neither has slow tests nor is listed
 		"WEFT_TESTS=unraced go test -run ^(TestA|TestB)$ ./internal/daemon ./lab\n",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/kernel/internal/seam ",
