@@ -56,7 +56,7 @@ func writeExisting(name, text string) error {
 }
 
 // A daemon to which its control group allows 24 MB lives in that under load: it collects
-// garbage in time, and its connections lose nothing. Since Linux 6.16 the group pays for what
+// garbage in time, and its connections lose nothing. Since Linux 6.17 the group pays for what
 // the verifier remembers of the program that sprays, while the kernel loads it: 12.7 MB, beside
 // 7 MB of the daemon's. The race detector takes ten times as much.
 func TestRun_memoryLimit(t *testing.T) {
