@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"weft/bench/testbed"
@@ -75,8 +74,8 @@ func (all *servers) await(ctx context.Context, in inside, s *site, h topology.No
 			return nil
 		}
 		select {
-		case <-p.ended:
-			return fmt.Errorf("the server %s has ended (%v); it printed %.300q", p.name, p.err, p.out)
+		case <-p.Ended():
+			return fmt.Errorf("the server %s has ended (%v); it printed %.300q", p.name, p.Wait(), p.out)
 		case <-ctx.Done():
 			return fmt.Errorf("the server %s does not listen (%w); it printed %.300q", p.name, ctx.Err(), p.out)
 		case <-time.After(20 * time.Millisecond):
@@ -114,7 +113,7 @@ func listens(table string, port uint16) bool {
 // close ends the servers.
 func (all *servers) close() (err error) {
 	for _, p := range all.list {
-		p.signal(all.work.stop())
+		err = errors.Join(err, p.Signal(all.work.stop()))
 	}
 	for _, p := range all.list {
 		err = errors.Join(err, p.end())
@@ -134,8 +133,7 @@ func play(ctx context.Context, in inside, s *site, w work, hosts []topology.Node
 	}
 	defer func() { // when one has failed the others are of no use
 		for _, p := range g.all {
-			p.signal(syscall.SIGKILL)
-			<-p.ended
+			err = errors.Join(err, p.Kill())
 		}
 		err = errors.Join(err, g.close())
 	}()

@@ -25,8 +25,9 @@ func group(t *testing.T, before func(i int), scripts ...string) *gathered {
 			t.Error(err)
 		}
 		for _, p := range g.all {
-			p.signal(syscall.SIGKILL)
-			<-p.ended
+			if err := p.Kill(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	for i, script := range scripts {

@@ -17,7 +17,8 @@ import (
 	"weft/internal/kernel/kerneltest"
 )
 
-// What a process leaves if it is killed: its program dies with it, and its directory goes when the next
+// What a process leaves if it is killed: its programs die with it, and what those of a group have
+// started; and its directory goes when the next
 // one makes its own, which takes no other away.
 func TestStart_endsWithTheProcess(t *testing.T) {
 	const variable, prefix = "WEFT_TEST_CHILD", "weft-child-test-"
@@ -30,6 +31,11 @@ func TestStart_endsWithTheProcess(t *testing.T) {
 		c.Stdout = os.Stdout
 		p, err := Start("", c)
 		if err != nil {
+			t.Fatal(err)
+		}
+		g := exec.Command("sh", "-c", "sleep 1000 & wait") // holds the output, too
+		g.Stdout, g.SysProcAttr = os.Stdout, &syscall.SysProcAttr{Setpgid: true}
+		if _, err := Start("", g); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Println("child", p.cmd.Process.Pid, d.Path)
@@ -79,7 +85,7 @@ func TestStart_endsWithTheProcess(t *testing.T) {
 		if n, err := strconv.Atoi(pid); err == nil {
 			_ = syscall.Kill(n, syscall.SIGKILL)
 		}
-		t.Fatal("the program lives on")
+		t.Fatal("a program lives on")
 	}
 	owner.Wait()
 	next, err := TempDir(prefix)
