@@ -389,7 +389,7 @@ func TestNew_refuses(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"Directory": func(c *Config) { c.Directory = nil },
 		"SetPeers":  func(c *Config) { c.SetPeers = nil },
-		"Open":      func(c *Config) { c.Open, c.Cipher, c.Key = true, encap.UDPGMAC, &key },
+		"Open":      func(c *Config) { c.Open, c.Cipher, c.Keys = true, encap.UDPGMAC, []mesh.PrivateKey{key} },
 		"Renew":     func(c *Config) { c.Renew = -1 },
 		"endpoints": func(c *Config) { c.Endpoints = nil },
 		"name":      func(c *Config) { c.Name = "" },

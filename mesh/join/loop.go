@@ -24,6 +24,7 @@ type loop struct {
 	began      time.Time    // the key in use
 	peers      []mesh.Peer  // that the tunnel has
 	left       []*lingering // those of peers whose registration has ended
+	unkept     string       // why the next keys are not kept
 }
 
 // lingering is a peer whose registration has ended.
@@ -52,7 +53,7 @@ func (l *loop) run(ctx context.Context) {
 			l.takeMore(ctx)
 		case <-tick.C:
 			l.look()
-			l.renew(ctx)
+			l.renew()
 		}
 		l.apply()
 		l.register(ctx)
@@ -299,27 +300,4 @@ func (l *loop) register(ctx context.Context) {
 		}
 	})
 	l.isReady()
-}
-
-// renew takes the next step of replacing the key, once the directory knows the one before.
-func (l *loop) renew(ctx context.Context) {
-	keys := l.self.Keys
-	switch {
-	case l.c.Renew == 0 || !l.put || !l.told || l.readOnly:
-		return
-	case len(keys) == 1:
-		if time.Since(l.began) < l.c.Renew {
-			return
-		}
-		l.self.Keys = append(slices.Clone(keys), mesh.OwnKey{PrivateKey: mesh.NewPrivateKey(keys[0].Generation + 1)})
-	case keys[1].InUse == 0 && keys[1].Announced > keys[0].Announced:
-		l.self.Keys = []mesh.OwnKey{keys[1], keys[0]}
-	case l.view.AllHaveSeen(l.c.Name, keys[0].InUse):
-		l.self.Keys = keys[:1:1]
-		l.began = time.Now()
-		l.update(func(s *Status) { s.Renewed++ })
-	default:
-		return
-	}
-	l.stale = true // before the directory tells others: the host accepts what it announces
 }
