@@ -140,7 +140,7 @@ func (l *loop) apply() {
 	for _, p := range l.left {
 		peers = append(peers, p.Peer)
 	}
-	err := l.c.SetPeers(peers)
+	err := l.c.SetPeers(slices.Clone(peers)) // who gets them may keep them
 	l.update(func(s *Status) {
 		if err != nil {
 			s.Why = err.Error()

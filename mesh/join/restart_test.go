@@ -131,3 +131,28 @@ func TestOwnKeys_refuses(t *testing.T) {
 		}
 	}
 }
+
+// Peers that a tunnel has been given stay as they were given.
+func TestSession_givesPeersAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory()
+		var given [][]mesh.Peer
+		a := newHost(t, d, 1, func(c *Config) {
+			c.Linger = time.Minute
+			c.SetPeers = func(peers []mesh.Peer) error { given = append(given, peers); return nil }
+		})
+		newHost(t, d, 2, nil).awaitAndClose()
+		time.Sleep(30 * time.Second) // it is not heard
+		if n := len(given); n < 2 || len(given[n-1]) != 0 {
+			t.Errorf("the peer is not gone: %v", given)
+		}
+		for _, peers := range given {
+			for _, p := range peers {
+				if p.Name != "h2" || !p.Endpoint.IsValid() {
+					t.Errorf("it has become %+v", p)
+				}
+			}
+		}
+		a.Close()
+	})
+}
