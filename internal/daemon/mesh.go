@@ -56,27 +56,36 @@ func (c *Config) checkMesh() error {
 	case u.PrivateKeyFile != "" && u.Encryption == encryptionNone:
 		return c.lines.Errorf("udp.private_key_file", "is given, but udp.encryption is none; remove one")
 	case u.Endpoint != netip.AddrPort{} && u.Endpoint.Addr().Unmap().Is4() != u.Listen.Addr().Unmap().Is4():
-		return c.lines.Errorf("udp.endpoint", "%s is not of the family of udp.listen, %s; listen on the other one", u.Endpoint, u.Listen)
+		return c.lines.Errorf("udp.endpoint", "%s is not of the family of udp.listen, %s; change one of them, or write auto", u.Endpoint, u.Listen)
 	}
 	if u.PrivateKeyFile != "" {
 		if _, err := keyfile.Read(u.PrivateKeyFile); err != nil {
 			return c.lines.Errorf("udp.private_key_file", "%w; %s must own it", err, keyReader)
 		}
 	}
-	if len(u.Prefixes) > 0 || u.Endpoint.IsValid() { // the rest is found out later
-		m := mesh.Member{Name: "x", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:1")}, Prefixes: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}
-		if len(u.Prefixes) > 0 {
-			m.Prefixes = u.Prefixes
-			if _, err := m.Encode(); err != nil {
-				return c.lines.Errorf("udp.prefixes", "%w", err)
-			}
+	for i, p := range u.Prefixes {
+		if p != p.Masked() {
+			return c.lines.Errorf(fmt.Sprintf("udp.prefixes[%d]", i), "%s has bits behind its length; write %s", p, p.Masked())
 		}
-		if u.Endpoint.IsValid() {
-			m.Endpoints = []netip.AddrPort{u.Endpoint}
-			if _, err := m.Encode(); err != nil {
-				return c.lines.Errorf("udp.endpoint", "%w", err)
-			}
-		}
+	}
+	return c.checkMember()
+}
+
+// checkMember checks what of a registration is in the file. The rest is found out later.
+func (c *Config) checkMember() error {
+	u := &c.UDP
+	m := mesh.Member{Name: "this host", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("192.0.2.1:1")}, Prefixes: []netip.Prefix{netip.MustParsePrefix("192.0.2.1/32")}}
+	if u.Endpoint.IsValid() {
+		m.Endpoints[0] = u.Endpoint
+	}
+	if _, err := m.Encode(); err != nil {
+		return c.lines.Errorf("udp.endpoint", "%w; write an address that others reach, or auto", err)
+	}
+	if len(u.Prefixes) > 0 {
+		m.Prefixes = u.Prefixes
+	}
+	if _, err := m.Encode(); err != nil {
+		return c.lines.Errorf("udp.prefixes", "%w; remove what is too much", err)
 	}
 	return nil
 }
