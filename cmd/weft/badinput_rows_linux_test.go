@@ -328,6 +328,7 @@ var badHostFiles = []badInput{
 	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', prefixes: [10.9.0.0/24, 10.9.0.1/32]}\n", "host.yaml:2: udp.prefixes", "overlap", "remove"),
 	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', endpoint: '0.0.0.0:5740'}\n", "host.yaml:2: udp.endpoint", "0.0.0.0:5740", "or auto"),
 	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', endpoint: '[fd00::1]:5740'}\n", "host.yaml:2: udp.endpoint", "family of udp.listen"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', within: [10.9.0.1/16]}\n", "host.yaml:2: udp.within[0]", "write 10.9.0.0/16"),
 	host("udp: {prefixes: [10.9.0.2/32]}\n", "host.yaml:1: udp.prefixes", "udp.directory is off"),
 	host("udp: {listen: 5740}\n", "host.yaml:1: udp.listen", `"5740"`, "such as 0.0.0.0:5740"),
 	host("tun: {queues: 0}\n", "host.yaml:1: tun.queues", "from 1 to 255"),

@@ -109,6 +109,7 @@ type UDP struct {
 	// rest is for it.
 	Directory      string         `yaml:"directory"`
 	Prefixes       []netip.Prefix `yaml:"prefixes"`
+	Within         []netip.Prefix `yaml:"within"`
 	Endpoint       netip.AddrPort `yaml:"endpoint,auto"`
 	PrivateKeyFile string         `yaml:"private_key_file,auto"`
 	Renew          time.Duration  `yaml:"renew"`

@@ -63,9 +63,11 @@ func (c *Config) checkMesh() error {
 			return c.lines.Errorf("udp.private_key_file", "%w; %s must own it", err, keyReader)
 		}
 	}
-	for i, p := range u.Prefixes {
-		if p != p.Masked() {
-			return c.lines.Errorf(fmt.Sprintf("udp.prefixes[%d]", i), "%s has bits behind its length; write %s", p, p.Masked())
+	for key, list := range map[string][]netip.Prefix{"prefixes": u.Prefixes, "within": u.Within} {
+		for i, p := range list {
+			if p != p.Masked() {
+				return c.lines.Errorf(fmt.Sprintf("udp.%s[%d]", key, i), "%s has bits behind its length; write %s", p, p.Masked())
+			}
 		}
 	}
 	return c.checkMember()
@@ -93,7 +95,7 @@ func (c *Config) checkMember() error {
 // checkNoMesh refuses what would have no effect.
 func (c *Config) checkNoMesh() error {
 	u := &c.UDP
-	for key, given := range map[string]bool{"prefixes": len(u.Prefixes) > 0, "endpoint": u.Endpoint.IsValid(), "private_key_file": u.PrivateKeyFile != "", "renew": u.Renew != 0} {
+	for key, given := range map[string]bool{"prefixes": len(u.Prefixes) > 0, "within": len(u.Within) > 0, "endpoint": u.Endpoint.IsValid(), "private_key_file": u.PrivateKeyFile != "", "renew": u.Renew != 0} {
 		if given {
 			return c.lines.Errorf("udp."+key, "is given, but udp.directory is off, which it is for; remove one")
 		}
@@ -105,7 +107,7 @@ func (c *Config) checkNoMesh() error {
 // does not.
 func (c *Config) member(name string) (o join.Config, err error) {
 	u := &c.UDP
-	o = join.Config{Name: name, Prefixes: u.Prefixes, Open: u.Encryption == encryptionNone, Cipher: u.cipher(), Renew: u.Renew, Linger: u.Linger}
+	o = join.Config{Name: name, Prefixes: u.Prefixes, Within: u.Within, Open: u.Encryption == encryptionNone, Cipher: u.cipher(), Renew: u.Renew, Linger: u.Linger}
 	at := u.Endpoint
 	if !at.IsValid() {
 		if at, err = c.reachedAt(); err != nil {

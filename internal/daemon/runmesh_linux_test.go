@@ -62,6 +62,7 @@ udp:
   encryption: aes-gcm
   directory: etcd://%s/weft/mesh/test
   renew: 2s
+  within: [10.9.0.0/24]
   ttl: 2s
 `, i, node, meshPort), "STATE_DIRECTORY="+filepath.Join(n.dir, node+".state"))
 }

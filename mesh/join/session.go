@@ -25,6 +25,9 @@ type Config struct {
 	Name      string
 	Endpoints []netip.AddrPort
 	Prefixes  []netip.Prefix
+	// Within are the prefixes in which those of others must be: a directory cannot lead other
+	// traffic to them. None: they may be any.
+	Within []netip.Prefix
 	// Keys are the host's, as KeepKeys was given them last, or one; none: a new one that
 	// nobody keeps. A host that begins anew with another key has its name again when its
 	// former registration has ended.
@@ -97,7 +100,7 @@ func New(c Config) (*Session, error) {
 	case c.Renew < 0 || c.Linger < 0:
 		return nil, errors.New("join: Config.Renew and Linger must not be below 0")
 	}
-	l := &loop{self: mesh.Self{Name: c.Name, Cipher: c.Cipher}}
+	l := &loop{self: mesh.Self{Name: c.Name, Cipher: c.Cipher, Within: c.Within}}
 	if len(c.Endpoints) > 0 {
 		l.self.Six = c.Endpoints[0].Addr().Unmap().Is6()
 	}
