@@ -155,11 +155,14 @@ func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 func (p *place) findStrict() error {
 	all := slices.Concat(stackPeers(p.peers), p.joined)
 	behind := p.behind()
-	for _, q := range all {
+	for i, q := range all {
 		if a := q.Endpoint.Addr().Unmap(); !a.Is4() || !behind(a) {
 			continue
 		}
 		u, err := hostsetup.FindUplink(q.Endpoint.Addr().Unmap(), "")
+		if err != nil && i >= len(p.peers) { // what somebody registers must not stop the others
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("peer %s: %w", q.Name, err)
 		}
