@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"weft/hedera/store/storetest"
 	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
+	"weft/mesh"
 )
 
 // meshPort is where a host's namespace has etcd.
@@ -82,6 +84,20 @@ func (c *child) meshed(field string, ok func(value string) bool) {
 	})
 }
 
+// intrude registers somebody who wants what others have, and all the rest.
+func (n *network) intrude(etcd *storetest.Cluster) {
+	n.Helper()
+	m := mesh.Member{Name: "mallory", Endpoints: []netip.AddrPort{netip.MustParseAddrPort("192.0.2.66:5740")},
+		Prefixes: []netip.Prefix{netip.MustParsePrefix("10.9.0.2/32"), netip.MustParsePrefix("128.0.0.0/1")}, Keys: []mesh.PublicKey{mesh.NewPrivateKey(0).Public()}}
+	b, err := m.Encode()
+	if err == nil {
+		_, err = etcd.Client().Put(n.Context(), fmt.Sprintf("/weft/mesh/test/members/%x", m.Name), string(b))
+	}
+	if err != nil {
+		n.Fatal(err)
+	}
+}
+
 func is(want string) func(string) bool { return func(v string) bool { return v == want } }
 
 func above(least int) func(string) bool {
@@ -147,11 +163,17 @@ func TestRun_mesh(t *testing.T) {
 	n.connectAddrs(hosts[0], hosts[1], "10.9.0.2").exchange(100_000)
 	kept.exchange(50_000)
 
+	n.intrude(etcd)
+	for _, why := range []string{"10.9.0.2/32 overlaps what is behind h1.0.2", "128.0.0.0/1 is not within"} {
+		a.waitFor("the registration of mallory does not count, or not all of it: " + why)
+	}
+	kept.exchange(50_000)
+
 	c.end(syscall.SIGTERM)
 	a.meshed("mesh.peers", is("1"))
 	a.waitFor("peer h3.1.3 is gone")
-	if r := routes(); strings.Contains(r, "10.9.0.3") {
-		t.Errorf("a peer is gone, and its route is there: %s", r)
+	if r := routes(); strings.Contains(r, "10.9.0.3") || strings.Contains(r, "128.0.0.0") {
+		t.Errorf("routes to who is gone, or was never taken: %s", r)
 	}
 	kept.exchange(50_000)
 	for _, d := range []*child{a, b} {
