@@ -362,14 +362,14 @@ func TestSession_troubles(t *testing.T) {
 		d.fail(nil)
 		b := newHost(t, d, 2, nil)
 		time.Sleep(5 * time.Second)
-		if s := a.Status(); !s.Registered || s.Why != "no room" || s.Peers != 0 {
-			t.Errorf("%+v", s)
+		if s := a.Status(); s.Registered || s.Why != "no room" || s.Peers != 0 {
+			t.Errorf("whose tunnel takes no peers is not registered: %+v", s)
 		}
 		a.mu.Lock()
 		a.fail = nil
 		a.mu.Unlock()
 		time.Sleep(5 * time.Second)
-		if s := a.Status(); s.Peers != 1 {
+		if s := a.Status(); !s.Registered || s.Peers != 1 {
 			t.Errorf("%+v", s)
 		}
 		// Somebody has the prefix already.

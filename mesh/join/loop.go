@@ -40,7 +40,6 @@ func (l *loop) run(ctx context.Context) {
 	tick := time.NewTicker(retry)
 	defer tick.Stop()
 	l.began = time.Now()
-	l.register(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -259,10 +258,14 @@ func (l *loop) member(c *Config) mesh.Member {
 }
 
 // register tells the directory what the host is, if it does not know. What the host has seen
-// it tells once its tunnel has the peers that follow.
+// it tells once its tunnel has the peers that follow. It is not registered before, as others do
+// not forget a key as long as somebody is registered who has not seen the next one.
 func (l *loop) register(ctx context.Context) {
 	m := l.member(&l.c)
-	if l.stale || !l.told {
+	switch begins := l.registered.Name == ""; {
+	case begins && (l.stale || !l.told):
+		return
+	case l.stale:
 		m.Seen = l.registered.Seen
 	}
 	if l.put && m.Seen <= l.registered.Seen && slices.Equal(m.Keys, l.registered.Keys) {
@@ -295,7 +298,10 @@ func (l *loop) register(ctx context.Context) {
 	}
 	l.registered, l.put = m, true
 	l.update(func(s *Status) {
-		if s.Registered = true; s.Following && !l.readOnly {
+		switch s.Registered = true; {
+		case l.readOnly:
+			s.Why = l.unlisted()
+		case s.Following:
 			s.Why = ""
 		}
 	})

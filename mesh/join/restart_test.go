@@ -1,6 +1,7 @@
 package join
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,6 +17,21 @@ import (
 type crashes struct{ Directory }
 
 func (crashes) Close() error { return nil }
+
+// dies is a directory whose host dies as soon as it is registered.
+type dies struct {
+	crashes
+	registered bool
+}
+
+func (d *dies) Put(ctx context.Context, m mesh.Member) (int64, error) {
+	if d.registered {
+		<-ctx.Done()
+		return 0, ctx.Err()
+	}
+	d.registered = true
+	return d.crashes.Put(ctx, m)
+}
 
 // kept are the keys that a host has in its file.
 type kept struct {
@@ -136,13 +152,22 @@ func TestOwnKeys_refuses(t *testing.T) {
 func TestSession_givesPeersAway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemory()
+		var mu sync.Mutex
 		var given [][]mesh.Peer
 		a := newHost(t, d, 1, func(c *Config) {
 			c.Linger = time.Minute
-			c.SetPeers = func(peers []mesh.Peer) error { given = append(given, peers); return nil }
+			c.SetPeers = func(peers []mesh.Peer) error {
+				mu.Lock()
+				defer mu.Unlock()
+				given = append(given, peers)
+				return nil
+			}
 		})
 		newHost(t, d, 2, nil).awaitAndClose()
 		time.Sleep(30 * time.Second) // it is not heard
+		a.Close()
+		mu.Lock()
+		defer mu.Unlock()
 		if n := len(given); n < 2 || len(given[n-1]) != 0 {
 			t.Errorf("the peer is not gone: %v", given)
 		}
@@ -153,6 +178,32 @@ func TestSession_givesPeersAway(t *testing.T) {
 				}
 			}
 		}
+	})
+}
+
+// Hosts that come and die at once, without the directory hearing of it for some time, do not
+// keep others from replacing their keys: who registers has seen what was there.
+func TestSession_renewsAmongTheDead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory()
+		a := newHost(t, d, 1, func(c *Config) { c.Renew = 10 * time.Second })
+		b := newHost(t, d, 2, nil)
+		for i := range 100 {
+			name := fmt.Sprint("h", 10+i)
+			h := newHost(t, d, 10+i, func(c *Config) { c.Directory = &dies{crashes: crashes{c.Directory}} })
+			<-h.Ready()
+			h.Close()
+			go func() {
+				time.Sleep(2 * time.Second) // its lease
+				d.end(name)
+			}()
+			time.Sleep(500 * time.Millisecond)
+		}
+		if s := a.Status(); s.Renewed < 2 {
+			t.Errorf("in 50 s, with keys to be replaced each 10 s: %+v", s)
+		}
+		time.Sleep(5 * time.Second)
 		a.Close()
+		b.Close()
 	})
 }
