@@ -37,6 +37,9 @@ mesh: encap
 mesh/join: encap mesh
 mesh/etcd: mesh mesh/join
 mesh/lists: mesh mesh/join
+mesh/keyfile: mesh
+mesh/open: internal/etcdclient mesh/etcd mesh/join mesh/lists
+internal/etcdclient:
 internal/checksum:
 internal/exitcode:
 internal/bugreport:
@@ -75,7 +78,7 @@ hedera: topology topology/graph flowcell
 hedera/wire: flowcell internal/bucket topoupdate
 hedera/store: flowcell hedera
 hedera/store/storetest: internal/kernel/kerneltest  // for tests
-internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/elephant internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topology topology/graph topoupdate topoupdate/listen
+internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/elephant internal/etcdclient internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topology topology/graph topoupdate topoupdate/listen
 topoupdate/bgp: topology topology/graph
 topoupdate/bgp/session: topoupdate/bgp topology/graph
 topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session internal/bucket
@@ -114,7 +117,7 @@ internal/prober: internal/exitcode internal/shortage encap link liveness luopan 
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
 internal/switchd: internal/exitcode encap fabric hedera/wire internal/elephant internal/scheduling topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
-internal/daemon: hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
+internal/daemon: mesh mesh/join mesh/keyfile mesh/open hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -126,6 +129,7 @@ examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 otelweft: stack  // the same
 examples/rootless: stack link encap
+examples/mesh: encap link mesh mesh/join mesh/keyfile mesh/open stack
 
 // A patched copy of one of gVisor's packages.
 third_party/netstack:
@@ -165,7 +169,7 @@ var (
 		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
 		// Nodes report by hedera/wire, which needs no etcd.
-		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd", "weft/mesh/etcd"},
+		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd", "weft/internal/etcdclient", "weft/mesh/etcd"},
 		"go.etcd.io/etcd/server/": {"weft/hedera/store/storetest"},
 		"go.yaml.in/yaml":         {"weft/internal/config", "weft/internal/discover", "weft/topology"},
 	}

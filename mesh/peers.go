@@ -3,6 +3,7 @@ package mesh
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"weft/encap"
 )
@@ -30,6 +31,8 @@ type Self struct {
 	Keys   []OwnKey // those of its Member, in that order; none: without keys
 	Cipher encap.UDPCipher
 	Six    bool // it receives by IPv6
+	// Within are the prefixes in which those of others must be; none: they may be any.
+	Within []netip.Prefix
 
 	agreed map[agreement]encap.UDPKey // of the latest Peers: agreeing takes long
 }
@@ -63,6 +66,10 @@ func (s *Self) Peers(v *View) (peers []Peer, problems []Problem) {
 		}
 		var behind []netip.Prefix
 		for _, p := range k.Prefixes {
+			if k.Name != s.Name && !s.takes(p) {
+				say("%v is not within what this host takes from others", p)
+				continue
+			}
 			if whose, ok := prefixes.take(p, k.Name); ok {
 				behind = append(behind, p)
 			} else {
@@ -94,6 +101,11 @@ func (s *Self) Peers(v *View) (peers []Peer, problems []Problem) {
 	}
 	s.agreed = agreed
 	return peers, problems
+}
+
+// takes reports whether a prefix may be another host's.
+func (s *Self) takes(p netip.Prefix) bool {
+	return len(s.Within) == 0 || slices.ContainsFunc(s.Within, func(w netip.Prefix) bool { return w.Bits() <= p.Bits() && w.Overlaps(p) })
 }
 
 // agree gives a peer its keys. The host sends by its key in use, or by the former one as

@@ -120,8 +120,8 @@ func (v *View) AllHaveSeen(name string, revision int64) bool {
 
 // Problem is a registration, or a part of one, that does not count.
 type Problem struct {
-	Name string
-	What string
+	Name string `json:"name"`
+	What string `json:"what"`
 }
 
 // sorted are the members by the time of their registration, and the names.

@@ -84,6 +84,7 @@ var behind = map[string]any{
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
 	"daemon.Status.QCN":            pacing.Stats{},
 	"daemon.Status.Scheduler":      scheduling.Status{},
+	"daemon.Status.Mesh":           daemon.MeshStatus{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},
 	"daemon.FailureStatus.Updates": listen.Status{},
 	"daemon.FailureStatus.Probes":  prober.Stats{},

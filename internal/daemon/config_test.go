@@ -251,7 +251,7 @@ func TestParse_bad(t *testing.T) {
 		{"mode: offload\npolicy: drill", []string{"f:2: policy: drill", "mode: gateway"}},
 		{"mode: offload\npolicy: local", []string{"f:2: policy: local", "mode: gateway"}},
 		{"mode: offload\npolicy: drill", []string{"f:2: policy: drill", "mode: gateway"}},
-		{"encapsulation: udp", []string{"udp.peers: has no peer"}},
+		{"encapsulation: udp", []string{"udp.peers: has no peer", "udp.directory"}},
 		{"resequencer:\n  discipline: fifo", []string{"f:2: resequencer.discipline:", "presto, sequence"}},
 		{"resequencer: {hold: 0s}", []string{"f:1: resequencer.hold: is 0s, must be more than 0"}},
 		{"resequencer: {min_hold: 1s}", []string{"f:1: resequencer.min_hold: is 1s, more than hold, 10ms"}},

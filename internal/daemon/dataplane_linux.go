@@ -9,6 +9,7 @@ import (
 	plane "weft/internal/dataplane"
 	"weft/link"
 	"weft/liveness"
+	"weft/mesh"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -41,6 +42,8 @@ type dataplaneConfig struct {
 	zeroChecksum  bool          // the tunnel's
 	name          string        // this end's, to the peers
 	peers         []peer
+	joined        []mesh.Peer      // by a directory
+	room          int              // for those that come later, bytes
 	time          func() time.Time // of day, for a tunnel: see dataplane.Tunnel
 	onlyReceiving bool             // nothing is read from programs
 	evidence      bool             // losses on paths are to be observed
@@ -60,7 +63,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	o := plane.GatewayConfig{Address: c.address, Address6: c.address6, Policy: c.policy, PolicyOptions: c.options,
 		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
 	if c.tunnel != nil {
-		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
+		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: slices.Concat(stackPeers(c.peers), c.joined), Room: c.room, ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
 		o.Topology, o.Topology6, o.Fabric, o.Carrier, o.Divider = c.topology, c.topology6, c.uplink, c.carrier, c.divider
 		o.Longest = c.longest
@@ -96,7 +99,7 @@ func (p *Peer) keys() (key *encap.UDPKey, also []encap.UDPKey) {
 
 // keyed reports whether there are peers with a key.
 func (c *Config) keyed() bool {
-	return c.tunnels() && slices.ContainsFunc(c.UDP.Peers, func(p Peer) bool { return p.secret != [32]byte{} })
+	return c.meshKeyed() || c.tunnels() && slices.ContainsFunc(c.UDP.Peers, func(p Peer) bool { return p.secret != [32]byte{} })
 }
 
 // gateway is stack's, with its counters for the status.

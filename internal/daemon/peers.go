@@ -22,8 +22,11 @@ func (c *Config) checkUDP() error {
 	if err := c.oneOf("udp.encryption", c.UDP.Encryption, encryptionNone, encap.UDPGMAC.String(), encap.UDPAESGCM.String(), encap.UDPChaCha20Poly1305.String()); err != nil {
 		return err
 	}
-	if c.tunnels() && len(c.UDP.Peers) == 0 {
-		return c.lines.Errorf("udp.peers", "has no peer; encapsulation: udp needs one")
+	if err := c.checkMesh(); err != nil {
+		return err
+	}
+	if c.tunnels() && len(c.UDP.Peers) == 0 && !c.joins() {
+		return c.lines.Errorf("udp.peers", "has no peer; encapsulation: udp needs one, or udp.directory")
 	}
 	if len(c.UDP.Peers) > maxPeers {
 		return c.lines.Errorf("udp.peers", "has %d peers, must have at most %d", len(c.UDP.Peers), maxPeers)

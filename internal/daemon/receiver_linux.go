@@ -47,6 +47,9 @@ func (c *Config) overhead() int {
 	if !c.tunnels() {
 		return c.carrier().Overhead()
 	}
+	if c.joins() {
+		return 40 + 8 + c.room() // as the tunnel leaves it
+	}
 	n := 20 + 8 + encap.UDPOverhead
 	for _, p := range c.UDP.Peers {
 		if p.secret != [32]byte{} {
@@ -63,7 +66,7 @@ func (c *Config) overhead() int {
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
 	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
-		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
+		programs: r.tun, name: r.place.name, peers: r.place.peers, joined: r.place.joined, room: c.room(), onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
 	r.admit6()
 	if o.resequencer, err = c.Resequencer.config(); err != nil {

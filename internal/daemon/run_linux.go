@@ -119,6 +119,8 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-d.inbox.wake:
 			d.hear(ctx)
+		case r := <-d.rosters():
+			r.done <- d.setRoster(r.peers)
 		case o := <-d.requests:
 			o.done <- o.do(ctx)
 		case <-d.learned():
@@ -135,6 +137,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 		case <-every.C:
 			every.Reset(plane.UntilBeat(beat))
 			d.log.Flush()
+			d.tellMesh()
 			d.grow(ctx, time.Now())
 			if now := time.Now(); dirty || d.overdue(now, looked) {
 				dirty = false

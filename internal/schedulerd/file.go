@@ -2,8 +2,8 @@ package schedulerd
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -15,6 +15,7 @@ import (
 	"weft/hedera"
 	"weft/internal/config"
 	"weft/internal/elephant"
+	"weft/internal/etcdclient"
 	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/topology"
@@ -112,7 +113,6 @@ func parse(text []byte, name string) (*File, error) {
 }
 
 const (
-	maxEndpoints  = 16
 	maxFlows      = 1 << 20
 	maxIterations = 1 << 20
 	// maxPeriod leaves room for the periods that a placement lasts.
@@ -217,15 +217,10 @@ func (f *File) checkUpdates() (err error) {
 	return nil
 }
 
-func (f *File) checkEtcd() error {
+func (f *File) checkEtcd() (err error) {
 	e := &f.Etcd
-	if n := len(e.Endpoints); n < 1 || n > maxEndpoints {
-		return f.lines.Errorf("etcd.endpoints", "are %d: give 1 to %d addresses with ports, such as 127.0.0.1:2379", n, maxEndpoints)
-	}
-	for _, a := range e.Endpoints {
-		if host, port, ok := strings.Cut(a, ":"); !ok || host == "" || port == "" || strings.Contains(a, "/") {
-			return f.lines.Errorf("etcd.endpoints", "%q is no address with a port, such as 127.0.0.1:2379", a)
-		}
+	if err := etcdclient.CheckEndpoints(e.Endpoints); err != nil {
+		return f.lines.Errorf("etcd.endpoints", "%w", err)
 	}
 	switch {
 	case !strings.HasPrefix(e.Prefix, "/") || len(e.Prefix) > 200 || slices.Contains([]byte(e.Prefix), 0):
@@ -237,25 +232,11 @@ func (f *File) checkEtcd() error {
 	case e.CA == "" && e.Cert == "":
 		return nil
 	}
-	f.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	if e.CA != "" {
-		pem, err := config.Read(e.CA, program)
-		if err != nil {
-			return f.lines.Errorf("etcd.ca", "%w", err)
-		}
-		f.tls.RootCAs = x509.NewCertPool()
-		if !f.tls.RootCAs.AppendCertsFromPEM(pem) {
-			return f.lines.Errorf("etcd.ca", "%s has no certificate in PEM", e.CA)
-		}
+	f.tls, err = etcdclient.TLS{CA: e.CA, Cert: e.Cert, Key: e.Key}.Config(func(file string) ([]byte, error) { return config.Read(file, program) })
+	if wrong, ok := errors.AsType[*etcdclient.FileError](err); ok {
+		return f.lines.Errorf("etcd."+wrong.Option, "%w", wrong.Err)
 	}
-	if e.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(e.Cert, e.Key)
-		if err != nil {
-			return f.lines.Errorf("etcd.cert", "%w", err)
-		}
-		f.tls.Certificates = []tls.Certificate{pair}
-	}
-	return nil
+	return err
 }
 
 // prefix is of the fabric's keys: schedulers of different fabrics do not meet.

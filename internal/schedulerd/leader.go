@@ -6,10 +6,10 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"weft/hedera"
 	"weft/hedera/store"
+	"weft/internal/etcdclient"
 	"weft/internal/event"
 	"weft/internal/eventlog"
 )
@@ -32,16 +32,7 @@ type candidate struct {
 
 // dial makes a client of etcd. It does not wait for it.
 func dial(f *File) (*clientv3.Client, error) {
-	scheme := "http://"
-	if f.tls != nil {
-		scheme = "https://"
-	}
-	var list []string
-	for _, e := range f.Etcd.Endpoints {
-		list = append(list, scheme+e)
-	}
-	return clientv3.New(clientv3.Config{Endpoints: list, TLS: f.tls, Logger: zap.NewNop(),
-		DialKeepAliveTime: f.Etcd.TTL, DialKeepAliveTimeout: f.Etcd.TTL})
+	return etcdclient.New(f.Etcd.Endpoints, f.tls, f.Etcd.TTL)
 }
 
 // run campaigns and leads until the context ends.

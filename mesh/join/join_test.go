@@ -362,14 +362,14 @@ func TestSession_troubles(t *testing.T) {
 		d.fail(nil)
 		b := newHost(t, d, 2, nil)
 		time.Sleep(5 * time.Second)
-		if s := a.Status(); !s.Registered || s.Why != "no room" || s.Peers != 0 {
-			t.Errorf("%+v", s)
+		if s := a.Status(); s.Registered || s.Why != "no room" || s.Peers != 0 {
+			t.Errorf("whose tunnel takes no peers is not registered: %+v", s)
 		}
 		a.mu.Lock()
 		a.fail = nil
 		a.mu.Unlock()
 		time.Sleep(5 * time.Second)
-		if s := a.Status(); s.Peers != 1 {
+		if s := a.Status(); !s.Registered || s.Peers != 1 {
 			t.Errorf("%+v", s)
 		}
 		// Somebody has the prefix already.
@@ -389,7 +389,7 @@ func TestNew_refuses(t *testing.T) {
 	for want, change := range map[string]func(*Config){
 		"Directory": func(c *Config) { c.Directory = nil },
 		"SetPeers":  func(c *Config) { c.SetPeers = nil },
-		"Open":      func(c *Config) { c.Open, c.Cipher, c.Key = true, encap.UDPGMAC, &key },
+		"Open":      func(c *Config) { c.Open, c.Cipher, c.Keys = true, encap.UDPGMAC, []mesh.PrivateKey{key} },
 		"Renew":     func(c *Config) { c.Renew = -1 },
 		"endpoints": func(c *Config) { c.Endpoints = nil },
 		"name":      func(c *Config) { c.Name = "" },

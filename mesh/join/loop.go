@@ -24,6 +24,7 @@ type loop struct {
 	began      time.Time    // the key in use
 	peers      []mesh.Peer  // that the tunnel has
 	left       []*lingering // those of peers whose registration has ended
+	unkept     string       // why the next keys are not kept
 }
 
 // lingering is a peer whose registration has ended.
@@ -39,7 +40,6 @@ func (l *loop) run(ctx context.Context) {
 	tick := time.NewTicker(retry)
 	defer tick.Stop()
 	l.began = time.Now()
-	l.register(ctx)
 	for {
 		select {
 		case <-ctx.Done():
@@ -52,7 +52,7 @@ func (l *loop) run(ctx context.Context) {
 			l.takeMore(ctx)
 		case <-tick.C:
 			l.look()
-			l.renew(ctx)
+			l.renew()
 		}
 		l.apply()
 		l.register(ctx)
@@ -139,7 +139,7 @@ func (l *loop) apply() {
 	for _, p := range l.left {
 		peers = append(peers, p.Peer)
 	}
-	err := l.c.SetPeers(peers)
+	err := l.c.SetPeers(slices.Clone(peers)) // who gets them may keep them
 	l.update(func(s *Status) {
 		if err != nil {
 			s.Why = err.Error()
@@ -258,10 +258,14 @@ func (l *loop) member(c *Config) mesh.Member {
 }
 
 // register tells the directory what the host is, if it does not know. What the host has seen
-// it tells once its tunnel has the peers that follow.
+// it tells once its tunnel has the peers that follow. It is not registered before, as others do
+// not forget a key as long as somebody is registered who has not seen the next one.
 func (l *loop) register(ctx context.Context) {
 	m := l.member(&l.c)
-	if l.stale || !l.told {
+	switch begins := l.registered.Name == ""; {
+	case begins && (l.stale || !l.told):
+		return
+	case l.stale:
 		m.Seen = l.registered.Seen
 	}
 	if l.put && m.Seen <= l.registered.Seen && slices.Equal(m.Keys, l.registered.Keys) {
@@ -294,32 +298,12 @@ func (l *loop) register(ctx context.Context) {
 	}
 	l.registered, l.put = m, true
 	l.update(func(s *Status) {
-		if s.Registered = true; s.Following && !l.readOnly {
+		switch s.Registered = true; {
+		case l.readOnly:
+			s.Why = l.unlisted()
+		case s.Following:
 			s.Why = ""
 		}
 	})
 	l.isReady()
-}
-
-// renew takes the next step of replacing the key, once the directory knows the one before.
-func (l *loop) renew(ctx context.Context) {
-	keys := l.self.Keys
-	switch {
-	case l.c.Renew == 0 || !l.put || !l.told || l.readOnly:
-		return
-	case len(keys) == 1:
-		if time.Since(l.began) < l.c.Renew {
-			return
-		}
-		l.self.Keys = append(slices.Clone(keys), mesh.OwnKey{PrivateKey: mesh.NewPrivateKey(keys[0].Generation + 1)})
-	case keys[1].InUse == 0 && keys[1].Announced > keys[0].Announced:
-		l.self.Keys = []mesh.OwnKey{keys[1], keys[0]}
-	case l.view.AllHaveSeen(l.c.Name, keys[0].InUse):
-		l.self.Keys = keys[:1:1]
-		l.began = time.Now()
-		l.update(func(s *Status) { s.Renewed++ })
-	default:
-		return
-	}
-	l.stale = true // before the directory tells others: the host accepts what it announces
 }

@@ -25,14 +25,22 @@ type Config struct {
 	Name      string
 	Endpoints []netip.AddrPort
 	Prefixes  []netip.Prefix
-	// Key is the host's; nil: a new one that nobody keeps. A host that begins anew with
-	// another key has its name again when its former registration has ended.
-	Key *mesh.PrivateKey
+	// Within are the prefixes in which those of others must be: a directory cannot lead other
+	// traffic to them. None: they may be any.
+	Within []netip.Prefix
+	// Keys are the host's, as KeepKeys was given them last, or one; none: a new one that
+	// nobody keeps. A host that begins anew with another key has its name again when its
+	// former registration has ended.
+	Keys []mesh.PrivateKey
 	// Open says that nothing is authenticated: the host has no key.
 	Open   bool
 	Cipher encap.UDPCipher
 	// Renew is after how long the key is replaced by a new one; 0: never.
 	Renew time.Duration
+	// KeepKeys keeps the host's keys for when it begins anew, before the directory learns of
+	// them; nil: nobody keeps them. After an error the key is not replaced, and KeepKeys is
+	// called again.
+	KeepKeys func([]mesh.PrivateKey) error
 	// Linger is how long a peer stays whose registration has ended, as long as it is heard:
 	// it may have lost the directory and nothing else. 0: it goes at once.
 	Linger time.Duration
@@ -87,21 +95,20 @@ func New(c Config) (*Session, error) {
 		return nil, errors.New("join: Config.Directory is missing")
 	case c.SetPeers == nil:
 		return nil, errors.New("join: Config.SetPeers is missing: stack.Host.SetPeers is one")
-	case c.Open && (c.Key != nil || c.Cipher != encap.UDPGMAC || c.Renew > 0):
-		return nil, errors.New("join: Config.Open is given, and Key, Cipher or Renew, too")
+	case c.Open && (len(c.Keys) > 0 || c.Cipher != encap.UDPGMAC || c.Renew > 0):
+		return nil, errors.New("join: Config.Open is given, and Keys, Cipher or Renew, too")
 	case c.Renew < 0 || c.Linger < 0:
 		return nil, errors.New("join: Config.Renew and Linger must not be below 0")
 	}
-	l := &loop{self: mesh.Self{Name: c.Name, Cipher: c.Cipher}}
+	l := &loop{self: mesh.Self{Name: c.Name, Cipher: c.Cipher, Within: c.Within}}
 	if len(c.Endpoints) > 0 {
 		l.self.Six = c.Endpoints[0].Addr().Unmap().Is6()
 	}
 	if !c.Open {
-		key := mesh.NewPrivateKey(0)
-		if c.Key != nil {
-			key = *c.Key
+		var err error
+		if l.self.Keys, err = ownKeys(c.Keys); err != nil {
+			return nil, err
 		}
-		l.self.Keys = []mesh.OwnKey{{PrivateKey: key}}
 	}
 	m := l.member(&c)
 	if _, err := m.Encode(); err != nil {

@@ -58,7 +58,7 @@ func (p *peers) now() []mesh.Peer {
 func session(t *testing.T, d join.Directory) (*join.Session, *peers) {
 	t.Helper()
 	m, key, p := member(0, keyOf(0)), keyOf(0), &peers{}
-	s, err := join.New(join.Config{Directory: d, Name: m.Name, Endpoints: m.Endpoints, Prefixes: m.Prefixes, Key: &key, Cipher: encap.UDPAESGCM,
+	s, err := join.New(join.Config{Directory: d, Name: m.Name, Endpoints: m.Endpoints, Prefixes: m.Prefixes, Keys: []mesh.PrivateKey{key}, Cipher: encap.UDPAESGCM,
 		SetPeers: p.set, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
