@@ -101,7 +101,7 @@ func (k *UDPKey) direction(from, to string) (d udpDirection, err error) {
 	}
 	info := "weft udp 1"
 	if k.Cipher.Hides() {
-		info += " " + k.Cipher.String()
+		info = "weft hidden udp 1 " + k.Cipher.String()
 	}
 	info += string([]byte{byte(len(from))}) + from + to
 	key, err := hkdf.Key(sha256.New, k.Secret[:], nil, info, 32)

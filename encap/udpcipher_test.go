@@ -52,7 +52,7 @@ func TestCipher_wire(t *testing.T) {
 			return // TestSeal_isGMACOfEverything
 		}
 		k := keyFor(c, 5)
-		info := "weft udp 1 " + c.String() + "\x01ab"
+		info := "weft hidden udp 1 " + c.String() + "\x01ab"
 		aead, err := c.aead(slowKey(k.Secret[:], info))
 		if err != nil {
 			t.Fatal(err)

@@ -119,8 +119,9 @@ func (s *Sealer) Seal(b []byte, h UDPHeader) error {
 // Opener checks the MACs of datagrams from one peer, and decrypts what is encrypted. It
 // accepts one key or several (SetKeys). It is not safe for concurrent use.
 //
-// It keeps its window in memory only. After a restart, old recordings can be replayed
-// until the peer's next datagram arrives.
+// It keeps its window in memory only. After a restart, what somebody has recorded can be
+// replayed once: anything until the peer's next datagram arrives, and then what the peer has
+// sent in the 8,128 datagrams before that one.
 type Opener struct {
 	from, to string
 	keys     []*openKey // the one in use first

@@ -4,9 +4,10 @@
 // Each host makes a PrivateKey of its own and registers a Member in a directory: its name,
 // what is behind it, where it receives, and its PublicKeys. From all Members each host
 // finds out the same Peers, with a key for each pair of hosts (X25519, RFC 7748) that
-// nobody else can find out, the directory included. The directory is trusted to say who
-// has which name and prefixes. It can leave hosts out, but it cannot read or forge what
-// hosts send to each other unless it gives a name another key (see Watched).
+// nobody else can find out. The directory is trusted to say who has which name, prefixes
+// and key: registrations are not signed, and whoever may write a host's registration can
+// take its place. So each host should be allowed to write its own only (etcd has users and
+// roles for that). Prefixes are first come, first served.
 //
 // # A key is replaced without loss
 //

@@ -6,7 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Member is a host's registration.
@@ -58,7 +62,7 @@ func Decode(b []byte) (m Member, err error) {
 	if err := d.Decode(&m); err != nil {
 		return Member{}, fmt.Errorf("mesh: a registration: %w", err)
 	}
-	if d.More() {
+	if _, err := d.Token(); err != io.EOF {
 		return Member{}, errors.New("mesh: a registration has something behind it")
 	}
 	if len(m.Keys) == 0 {
@@ -74,6 +78,8 @@ func (m *Member) check() error {
 	switch {
 	case m.Name == "" || len(m.Name) > MaxName:
 		return fmt.Errorf("mesh: name %q: must have 1 to %d bytes", m.Name[:min(len(m.Name), 40)], MaxName)
+	case !utf8.ValidString(m.Name) || strings.ContainsFunc(m.Name, unicode.IsControl):
+		return fmt.Errorf("mesh: name %q: must be text without control characters", m.Name)
 	case len(m.Endpoints) == 0 || len(m.Endpoints) > MaxEndpoints:
 		return fmt.Errorf("mesh: %q has %d endpoints: must have 1 to %d", m.Name, len(m.Endpoints), MaxEndpoints)
 	case len(m.Prefixes) == 0 || len(m.Prefixes) > MaxPrefixes:
@@ -91,6 +97,9 @@ func (m *Member) check() error {
 	for i, p := range m.Prefixes {
 		if !p.IsValid() || p != p.Masked() || p.Addr().Is4In6() {
 			return fmt.Errorf("mesh: %q: prefix %v is no prefix without bits behind its length", m.Name, p)
+		}
+		if a := p.Addr(); p.Bits() == 0 || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+			return fmt.Errorf("mesh: %q: prefix %v is nobody's: all addresses, loopback, multicast and link-local ones are not to be registered", m.Name, p)
 		}
 		for _, q := range m.Prefixes[:i] {
 			if p.Overlaps(q) {

@@ -134,7 +134,7 @@ func TestDecode_refuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, b := range map[string][]byte{
-		"nothing": nil, "more": append(bytes.Clone(b), '1'), "an unknown field": bytes.Replace(b, []byte(`{"name"`), []byte(`{"x":1,"name"`), 1),
+		"nothing": nil, "more": append(bytes.Clone(b), '1'), "garbage": append(bytes.Clone(b), "}}]"...), "an unknown field": bytes.Replace(b, []byte(`{"name"`), []byte(`{"x":1,"name"`), 1),
 		"a short key": bytes.Replace(b, []byte(`="}`), []byte(`"}`), 1), "too long": bytes.Repeat([]byte(" "), MaxBytes+1),
 	} {
 		if _, err := Decode(b); err == nil {
@@ -226,12 +226,12 @@ func TestView_contradictions(t *testing.T) {
 	m.Prefixes = append(m.Prefixes, netip.MustParsePrefix("10.9.0.0/16"))
 	put(v, 10, 10, m)
 	m = member("d", 2, three)
-	m.Prefixes = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0")}
+	m.Prefixes = []netip.Prefix{netip.MustParsePrefix("8.0.0.0/5")}
 	put(v, 11, 11, m)
 	m = member("e", 2, three)
 	m.Prefixes = []netip.Prefix{netip.MustParsePrefix("10.0.2.9/32"), netip.MustParsePrefix("10.8.0.0/16")}
 	put(v, 12, 12, m)
-	said(v, "{c 10.0.2.0/24 overlaps what is behind b", "{d 0.0.0.0/0 overlaps", "{e 10.0.2.9/32 overlaps what is behind b")
+	said(v, "{c 10.0.2.0/24 overlaps what is behind b", "{d 8.0.0.0/5 overlaps", "{e 10.0.2.9/32 overlaps what is behind b")
 	peers, _ := self.Peers(v)
 	behind := map[string]string{}
 	for _, p := range peers {
@@ -256,7 +256,7 @@ func TestView_contradictions(t *testing.T) {
 func TestTaken_asByComparing(t *testing.T) {
 	for seed := range uint64(300) {
 		r := rand.New(rand.NewPCG(seed, 2))
-		tree := taken{make(map[netip.Prefix]string), make(map[netip.Prefix]string)}
+		var tree taken
 		var have []netip.Prefix
 		for i := range 40 {
 			var p netip.Prefix

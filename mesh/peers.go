@@ -51,15 +51,26 @@ type agreement struct {
 	own, other PublicKey
 }
 
+// MaxProblems is how many Problems are named.
+const MaxProblems = 100
+
 // Peers returns the others, in the order of their registrations, and what does not count
 // of these, with the reason. Both ends of a pair with keys must have some; one with and
 // one without are no peers.
 func (s *Self) Peers(v *View) (peers []Peer, problems []Problem) {
 	agreed := make(map[agreement]encap.UDPKey)
-	prefixes := taken{make(map[netip.Prefix]string), make(map[netip.Prefix]string)}
-	for _, k := range v.sorted() {
+	var prefixes taken
+	all := v.sorted()
+	if own := v.members[s.Name]; own != nil { // first of all
+		i := slices.Index(all, own)
+		copy(all[1:], all[:i])
+		all[0] = own
+	}
+	for _, k := range all {
 		say := func(format string, args ...any) {
-			problems = append(problems, Problem{k.Name, fmt.Sprintf(format, args...)})
+			if len(problems) < MaxProblems {
+				problems = append(problems, Problem{k.Name, fmt.Sprintf(format, args...)})
+			}
 		}
 		if k.trouble != "" {
 			say("%s, so what was registered before counts", k.trouble)
@@ -70,7 +81,9 @@ func (s *Self) Peers(v *View) (peers []Peer, problems []Problem) {
 				say("%v is not within what this host takes from others", p)
 				continue
 			}
-			if whose, ok := prefixes.take(p, k.Name); ok {
+			if prefixes.owners.Size() >= MaxPrefixesOfAll {
+				say("there are %d prefixes already", MaxPrefixesOfAll)
+			} else if whose, ok := prefixes.take(p, k.Name); ok {
 				behind = append(behind, p)
 			} else {
 				say("%v overlaps what is behind %s, which was registered first", p, whose)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/gaissmai/bart"
 )
 
 // MaxMembers is how many Members a View has at most. Further ones are refused.
@@ -12,12 +14,17 @@ const MaxMembers = 1 << 16
 
 // View is what a host knows of a directory. It is not safe for concurrent use.
 //
-// A registration that contradicts what is known does not count, so that nobody who may
-// register takes over what another one has:
+// A registration that contradicts what is known does not count, so that two hosts that have
+// one name or one prefix by mistake do not take it from each other:
 //
 //   - A key in use must have been announced before, as one that is accepted. A name that has
-//     lost its key must first be free: its former registration must have ended.
-//   - Of prefixes that overlap, those count whose host was registered first.
+//     lost its key must first be free: its former registration must have ended. A list of all
+//     members counts in any case (Replace).
+//   - Of prefixes that overlap, those count whose host was registered first. A host's own count
+//     for itself in any case.
+//
+// This is no protection from somebody who writes the registrations of others: registrations
+// are not signed. The directory has to see to it that each host writes its own only.
 type View struct {
 	members map[string]*known
 	seen    int64
@@ -28,6 +35,7 @@ type View struct {
 type known struct {
 	Member
 	trouble string // why the latest registration does not count; "": it does
+	refused int64  // the Revision of the first of those that do not
 }
 
 // Put takes a registration that the directory has now. Of one name registrations must come
@@ -50,6 +58,9 @@ func (v *View) Put(m Member) {
 		v.members[m.Name] = k
 	} else if k.trouble = contradicts(&k.Member, &m); k.trouble != "" {
 		v.refused++
+		if k.refused == 0 {
+			k.refused = m.Revision
+		}
 		k.Seen = max(k.Seen, m.Seen)
 		return
 	}
@@ -58,7 +69,28 @@ func (v *View) Put(m Member) {
 			v.seen = max(v.seen, m.Revision)
 		}
 	}
-	k.Member = m
+	k.Member, k.refused = m, 0
+}
+
+// Replace takes all registrations that the directory has. They count even where they
+// contradict what was known: what would have announced them may have been missed.
+func (v *View) Replace(all []Member) {
+	there := make(map[string]bool, len(all))
+	for i := range all {
+		m := &all[i]
+		there[m.Name] = true
+		if k := v.members[m.Name]; k != nil && contradicts(&k.Member, m) != "" {
+			v.Delete(m.Name)
+		}
+	}
+	for name := range v.members {
+		if !there[name] {
+			v.Delete(name)
+		}
+	}
+	for _, m := range all {
+		v.Put(m)
+	}
 }
 
 // contradicts says why a registration cannot follow another one; "" if it can.
@@ -88,16 +120,17 @@ func (v *View) Member(name string) (m Member, ok bool) {
 	return Member{}, false
 }
 
-// Names are those that are registered, in any order.
-func (v *View) Names() (names []string) {
-	for name := range v.members {
-		names = append(names, name)
+// Seen is what a host's own Member.Seen should be once it has given its tunnel the Peers. It
+// ends before a registration that does not count: whose it is must not take it for known.
+func (v *View) Seen() int64 {
+	seen := v.seen
+	for _, k := range v.members {
+		if k.refused > 0 {
+			seen = min(seen, k.refused-1)
+		}
 	}
-	return names
+	return seen
 }
-
-// Seen is what a host's own Member.Seen should be once it has given its tunnel the Peers.
-func (v *View) Seen() int64 { return v.seen }
 
 // Refused is how many registrations did not count.
 func (v *View) Refused() uint64 { return v.refused }
@@ -134,29 +167,20 @@ func (v *View) sorted() []*known {
 	return all
 }
 
+// MaxPrefixesOfAll is how many prefixes of all members count.
+const MaxPrefixesOfAll = 1 << 18
+
 // taken are prefixes that have an owner.
-type taken struct {
-	owner map[netip.Prefix]string
-	long  map[netip.Prefix]string // every shorter prefix of these: one owner of what is in it
-}
+type taken struct{ owners bart.Table[string] }
 
 // take gives a prefix to a name, or returns whose it overlaps.
 func (t *taken) take(p netip.Prefix, name string) (whose string, ok bool) {
-	if whose, ok := t.long[p]; ok {
+	if whose, ok := t.owners.LookupPrefix(p); ok {
 		return whose, false
 	}
-	for bits := p.Bits(); bits >= 0; bits-- {
-		shorter, _ := p.Addr().Prefix(bits)
-		if whose, ok := t.owner[shorter]; ok {
-			return whose, false
-		}
+	for _, whose := range t.owners.Subnets(p) {
+		return whose, false
 	}
-	t.owner[p] = name
-	for bits := p.Bits(); bits >= 0; bits-- {
-		shorter, _ := p.Addr().Prefix(bits)
-		if _, ok := t.long[shorter]; !ok {
-			t.long[shorter] = name
-		}
-	}
+	t.owners.Insert(p, name)
 	return "", true
 }

@@ -169,3 +169,42 @@ func TestSetPeers_whatCannotBe(t *testing.T) {
 		t.Errorf("too much Room: %v", err)
 	}
 }
+
+// What a peer sent before it went is not taken again when it has come back.
+func TestSetPeers_remembersWhoHasGone(t *testing.T) {
+	key := hidingKey(1)
+	hosts, peers := strangers(t)
+	meet(t, hosts, peers, key, nil)
+	b := hosts[1]
+	u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	s, err := encap.NewSealer(*key, "a", "b", time.Now(), [3]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := append(make([]byte, s.Overhead()), dataPacket(1, 10)...)
+	a := tunnelAddrs[0].As4()
+	copy(p[s.Overhead()+12:], a[:])
+	if err := s.Seal(p, encap.UDPHeader{}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 3 {
+		before := b.Stats().Tunnel
+		if err := u.Send(0, b.below.(*link.UDP).LocalAddr(), 0, [][]byte{p}, 0); err != nil {
+			t.Fatal(err)
+		}
+		for b.Stats().Tunnel.Datagrams == before.Datagrams { // go test's limit is enough
+			time.Sleep(time.Millisecond)
+		}
+		if s := b.Stats().Tunnel; s.Replayed != uint64(i) || s.Forged > 0 {
+			t.Errorf("time %d: %+v", i, s)
+		}
+		if err := b.SetPeers(nil); err != nil {
+			t.Fatal(err)
+		}
+		meet(t, hosts, peers, key, nil)
+	}
+}

@@ -413,7 +413,8 @@ func TestNew_rejectsBadTunnels(t *testing.T) {
 		"Peers[0].Endpoint":        func(c *Config) { c.Tunnel.Peers[0].Endpoint = netip.AddrPort{} },
 		"Peers[0].Prefixes":        func(c *Config) { c.Tunnel.Peers[0].Prefixes = nil },
 		"10.0.0.0/8 is Peers[0]'s": func(c *Config) { c.Tunnel.Peers = append(c.Tunnel.Peers, peer) },
-		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) }, // both ends have no name
+		"Peers[0].Name":            func(c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) },
+		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Name, c.Tunnel.Name = udpKey(1), "a", "a" },
 		"Accept":                   func(c *Config) { c.Tunnel.Peers[0].Accept = []encap.UDPKey{*udpKey(1)} },
 		"Clock":                    func(c *Config) { c.Simulation.Clock = clock.Real() },
 	} {

@@ -11,16 +11,11 @@ import (
 
 // roster is who is in a tunnel. It does not change: other peers or keys make a new one.
 type roster struct {
-	all    []*peer
-	exact  map[netip.Addr]*peer
-	ranges []peerRange // longest first
-	pairs  pairs
-	names  map[string]*peer // those that have one
-}
-
-type peerRange struct {
-	prefix netip.Prefix
-	peer   *peer
+	all      []*peer
+	prefixes map[netip.Prefix]*peer
+	lengths  [2][]int // of the prefixes of IPv4 and IPv6, longest first
+	pairs    pairs
+	names    map[string]*peer // those that have one
 }
 
 // peer is a Peer with its keys at work. A peer stays the same one when it gets other keys,
@@ -61,34 +56,43 @@ func unmapped(a netip.AddrPort) netip.AddrPort {
 // newRoster makes a roster of peers. The i-th has the prefixes and numbers of the i-th
 // fresh one.
 func newRoster(peers, fresh []*peer) *roster {
-	r := &roster{all: peers, exact: make(map[netip.Addr]*peer), pairs: make(pairs), names: make(map[string]*peer)}
+	r := &roster{all: peers, prefixes: make(map[netip.Prefix]*peer), pairs: make(pairs), names: make(map[string]*peer)}
 	for i, p := range peers {
 		if name := fresh[i].Name; name != "" {
 			r.names[name] = p
 		}
 		for _, prefix := range fresh[i].Prefixes {
-			if prefix = prefix.Masked(); prefix.IsSingleIP() {
-				r.exact[prefix.Addr()] = p
-			} else {
-				r.ranges = append(r.ranges, peerRange{prefix, p})
+			r.prefixes[prefix.Masked()] = p
+			if l := &r.lengths[family(prefix.Addr())]; !slices.Contains(*l, prefix.Bits()) {
+				*l = append(*l, prefix.Bits())
 			}
 		}
 		for _, n := range fresh[i].numbers {
 			r.pairs[n] = append(r.pairs[n], p)
 		}
 	}
-	slices.SortStableFunc(r.ranges, func(a, b peerRange) int { return b.prefix.Bits() - a.prefix.Bits() })
+	for _, l := range r.lengths {
+		slices.SortFunc(l, func(a, b int) int { return b - a })
+	}
 	return r
 }
 
-// behind returns the peer that has an inner address, nil if none.
-func (r *roster) behind(a netip.Addr) *peer {
-	if p := r.exact[a]; p != nil {
-		return p
+// family is 0 for IPv4, 1 for IPv6.
+func family(a netip.Addr) int {
+	if a.Is4() {
+		return 0
 	}
-	for _, r := range r.ranges {
-		if r.prefix.Contains(a) {
-			return r.peer
+	return 1
+}
+
+// behind returns the peer that has an inner address, nil if none. It looks once for each
+// length that prefixes have.
+func (r *roster) behind(a netip.Addr) *peer {
+	for _, bits := range r.lengths[family(a)] {
+		if prefix, err := a.Prefix(bits); err == nil {
+			if p := r.prefixes[prefix]; p != nil {
+				return p
+			}
 		}
 	}
 	return nil

@@ -46,10 +46,13 @@ func setPeers[P any](e *Egress, in *Ingress[P], peers []Peer) error {
 	stay := make([]*peer, len(fresh))
 	for i, p := range fresh {
 		if stay[i] = t.peers.names[p.Name]; stay[i] == nil {
-			stay[i] = p
+			if stay[i] = t.gone[p.Name]; stay[i] == nil {
+				stay[i] = p
+			}
 		}
 	}
 	next := newRoster(stay, fresh)
+	t.remember(next)
 
 	in.mu.Lock()
 	for i, p := range stay {
@@ -68,6 +71,30 @@ func setPeers[P any](e *Egress, in *Ingress[P], peers []Peer) error {
 		l.paths.rebind()
 	}
 	return nil
+}
+
+// maxGone is how many peers are remembered that have gone.
+const maxGone = 4096
+
+// remember keeps the peers that are not in the next roster, with the numbers that were seen
+// under their keys: one that comes back has not sent anew what somebody has recorded. The
+// caller holds t.change.
+func (t *tunnel) remember(next *roster) {
+	for name, p := range t.peers.names {
+		if next.names[name] != nil || p.Key == nil {
+			continue
+		}
+		if len(t.gone) >= maxGone {
+			for other := range t.gone { // any
+				delete(t.gone, other)
+				break
+			}
+		}
+		t.gone[name] = p
+	}
+	for name := range next.names {
+		delete(t.gone, name)
+	}
 }
 
 // receiveAs takes from a fresh peer what receiving needs. The numbers seen under a key that

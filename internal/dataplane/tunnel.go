@@ -79,6 +79,9 @@ func checkPeers(peers []Peer) error {
 			return fmt.Errorf("Peers[%d].Name is %q, as that of Peers[%d]: each needs its own", i, p.Name, j)
 		}
 		named[p.Name] = i
+		if p.Key != nil && p.Name == "" {
+			return fmt.Errorf("Peers[%d].Name is missing: a Key needs the names of both ends", i)
+		}
 		if !p.Endpoint.IsValid() || p.Endpoint.Port() == 0 {
 			return fmt.Errorf("Peers[%d].Endpoint %v is not an address and a port", i, p.Endpoint)
 		}
@@ -102,11 +105,12 @@ func checkPeers(peers []Peer) error {
 // half.
 type tunnel struct {
 	Tunnel
-	room    int        // overhead that inner packets are cut for
-	partial bool       // inner checksums may be left to the outer one
-	change  sync.Mutex // SetPeers and SetPeerKeys, one after the other
-	peers   *roster    // behind the lock of egress; changes need the other two locks, too
-	from    *roster    // the same, behind the lock of ingress
+	room    int              // overhead that inner packets are cut for
+	partial bool             // inner checksums may be left to the outer one
+	change  sync.Mutex       // SetPeers and SetPeerKeys, one after the other
+	gone    map[string]*peer // by name, see remember; behind change
+	peers   *roster          // behind the lock of egress; changes need the other two locks, too
+	from    *roster          // the same, behind the lock of ingress
 }
 
 func newTunnel(t Tunnel) (*tunnel, error) {
@@ -118,7 +122,7 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 		return nil, err
 	}
 	r := newRoster(all, all)
-	return &tunnel{Tunnel: t, room: t.overhead(), partial: !t.ZeroChecksum, peers: r, from: r}, nil
+	return &tunnel{Tunnel: t, room: t.overhead(), partial: !t.ZeroChecksum, peers: r, from: r, gone: make(map[string]*peer)}, nil
 }
 
 // authenticate gives a new peer its keys.

@@ -26,12 +26,16 @@ func number(self, other string, keys []encap.UDPKey) (numbers []uint32, err erro
 	return numbers, nil
 }
 
-// find returns the peer at an outer address that has a number; nil if none has.
-func (a pairs) find(n uint32, from netip.Addr) *peer {
+// mostTried is how many peers with one number at one address are tried. Who may be a peer
+// can make a key with another one's number, at the cost of some billions of keys.
+const mostTried = 4
+
+// find appends the peers at an outer address that have a number.
+func (a pairs) find(to []*peer, n uint32, from netip.Addr) []*peer {
 	for _, p := range a[n] {
-		if p.from == from {
-			return p
+		if p.from == from && len(to) < mostTried {
+			to = append(to, p)
 		}
 	}
-	return nil
+	return to
 }

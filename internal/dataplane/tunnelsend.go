@@ -32,8 +32,8 @@ type datagram struct {
 	sent     bool
 }
 
-// maxSealed is the most bytes that a super-segment takes in datagrams, headers
-// included, whatever its MSS.
+// maxSealed is the most bytes that a super-segment takes in datagrams, headers included.
+// What does not fit, as with an MSS below some 90 bytes, is dropped and counted.
 const maxSealed = 2 * SuperBuffer
 
 func newTunnelOutlet(e *Egress, t *tunnel) *tunnelOutlet {
@@ -130,7 +130,7 @@ var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1400, 1280, 1006, 576
 // much smaller the MTU is, so it may take several tries.
 func (t *tunnelOutlet) narrow(o *Outgoing, size int) {
 	e, p, outer := t.e, o.pair.peer, 20+8
-	if p.from.Is6() {
+	if p.to.Addr().Is6() {
 		outer = 40 + 8
 	}
 	for _, mtu := range plateaus {

@@ -35,7 +35,8 @@ type Directory struct {
 	mu    sync.Mutex
 	lease clientv3.LeaseID // 0: none
 	stop  context.CancelFunc
-	key   string // of this host's registration; "" before the first
+	watch context.CancelCauseFunc // ends the watch
+	name  string                  // that this host is registered by; "" before the first time
 }
 
 // DefaultTTL is Config.TTL's default.
@@ -70,8 +71,8 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 		return 0, err
 	}
 	key := d.keyOf(m.Name)
-	if d.key != "" && d.key != key {
-		return 0, fmt.Errorf("mesh/etcd: this host is %q, and cannot be another one, too", m.Name)
+	if d.name != "" && d.name != m.Name {
+		return 0, fmt.Errorf("mesh/etcd: this host is registered as %q already, and cannot be %q, too", d.name, m.Name)
 	}
 	if d.lease == clientv3.NoLease {
 		if err := d.grant(ctx); err != nil {
@@ -105,7 +106,7 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 	case !t.Succeeded:
 		return 0, join.ErrTaken // between the two calls
 	}
-	d.key = key
+	d.name = m.Name
 	return t.Header.Revision, nil
 }
 
@@ -129,6 +130,9 @@ func (d *Directory) grant(ctx context.Context) error {
 		defer d.mu.Unlock()
 		if d.lease == r.ID {
 			d.forget()
+			if d.watch != nil {
+				d.watch(errLost)
+			}
 		}
 	}()
 	return nil
@@ -142,10 +146,16 @@ func (d *Directory) forget() {
 	d.lease, d.stop = clientv3.NoLease, nil
 }
 
-// Watch is join.Directory's.
+// errLost says that the registration has ended or will end.
+var errLost = errors.New("etcd: the lease has ended, as etcd was not reached in time")
+
+// Watch is join.Directory's. It ends when the registration's lease has ended, too.
 func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
-	ctx, cancel := context.WithCancel(clientv3.WithRequireLeader(ctx)) // a member of etcd that has lost the others tells nothing new
-	defer cancel()
+	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx)) // a member of etcd that has lost the others tells nothing new
+	defer cancel(nil)
+	d.mu.Lock()
+	d.watch = cancel
+	d.mu.Unlock()
 	all, revision, err := d.all(ctx)
 	if err != nil {
 		return err
@@ -159,8 +169,8 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 			told(u)
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return err
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	return errors.New("etcd: the watch has ended")
 }

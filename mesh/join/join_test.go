@@ -126,6 +126,7 @@ func (d *of) Close() error {
 // host is a Session and what it has given its tunnel.
 type host struct {
 	*Session
+	name  string
 	mu    sync.Mutex
 	peers []mesh.Peer
 	heard atomic.Uint64
@@ -166,7 +167,7 @@ func (h *host) names() (names []string) {
 
 func newHost(t *testing.T, d *memory, i int, change func(*Config)) *host {
 	t.Helper()
-	h := &host{}
+	h := &host{name: fmt.Sprint("h", i)}
 	c := Config{Directory: &of{memory: d}, Name: fmt.Sprint("h", i), Cipher: encap.UDPAESGCM, SetPeers: h.set, Log: slog.New(slog.DiscardHandler),
 		Heard:     func(string) uint64 { return h.heard.Load() },
 		Endpoints: []netip.AddrPort{netip.AddrPortFrom(netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}), 5740)},
@@ -261,7 +262,7 @@ func TestSession_endedMeanwhile(t *testing.T) {
 	})
 }
 
-// Keys are renewed, by all at once and with somebody who has lost the directory.
+// Keys are renewed, by all at once and each at its own time.
 func TestSession_renews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newMemory()

@@ -16,15 +16,18 @@ type loop struct {
 	view mesh.View
 	self mesh.Self
 
-	told       bool         // the directory has told of all members
-	stale      bool         // the tunnel has not been given what is known
-	registered mesh.Member  // as the directory has it
-	put        bool         // registered is what the host is
-	readOnly   bool         // others write the directory
-	began      time.Time    // the key in use
-	peers      []mesh.Peer  // that the tunnel has
-	left       []*lingering // those of peers whose registration has ended
-	unkept     string       // why the next keys are not kept
+	told       bool            // the directory has told of all members
+	stale      bool            // the tunnel has not been given what is known
+	registered mesh.Member     // as the directory has it
+	put        bool            // registered is what the host is
+	readOnly   bool            // others write the directory
+	began      time.Time       // the key in use
+	peers      []mesh.Peer     // that the tunnel has
+	left       []*lingering    // those of peers whose registration has ended
+	unkept     string          // why the next keys are not kept
+	latest     int64           // the Revision of registered
+	stepped    time.Time       // when the keys changed last
+	said       map[string]bool // whose Problems the log has
 }
 
 // lingering is a peer whose registration has ended.
@@ -39,7 +42,7 @@ type lingering struct {
 func (l *loop) run(ctx context.Context) {
 	tick := time.NewTicker(retry)
 	defer tick.Stop()
-	l.began = time.Now()
+	l.began, l.stepped = time.Now(), time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -77,19 +80,18 @@ func (l *loop) takeMore(ctx context.Context) {
 // take takes news of the directory.
 func (l *loop) take(u Update) {
 	if u.All {
-		there := make(map[string]bool, len(u.Put))
-		for _, m := range u.Put {
-			there[m.Name] = true
-		}
-		for _, name := range l.view.Names() {
-			if !there[name] {
-				l.view.Delete(name)
-			}
-		}
+		l.view.Replace(u.Put)
 		l.told = true
+		l.put = l.put && (l.readOnly || l.view.Has(l.c.Name))
+	} else {
+		for _, m := range u.Put {
+			l.view.Put(m)
+		}
 	}
 	for _, m := range u.Put {
-		l.view.Put(m)
+		if m.Name == l.c.Name && !l.readOnly {
+			l.takeOwn(&m)
+		}
 	}
 	for _, name := range u.Gone {
 		l.view.Delete(name)
@@ -106,7 +108,32 @@ func (l *loop) take(u Update) {
 	})
 }
 
+// takeOwn takes the host's own registration, as the directory has it. One that has been
+// written though the answer was lost is the first with its keys. One that is not the host's
+// somebody else has written: it is written again.
+func (l *loop) takeOwn(m *mesh.Member) {
+	own := l.member(&l.c)
+	if !slices.Equal(m.Keys, own.Keys) {
+		if l.put && m.Revision > l.latest {
+			l.put = false
+			l.log.Warn("registration overwritten", "name", m.Name)
+		}
+		return
+	}
+	for i := range l.self.Keys {
+		k := &l.self.Keys[i]
+		if k.Announced == 0 || m.Revision < k.Announced {
+			k.Announced = m.Revision
+		}
+		if i == 0 && (k.InUse == 0 || m.Revision < k.InUse) {
+			k.InUse = m.Revision
+		}
+	}
+}
+
+// lost takes note that the directory tells nothing any more. The registration may have ended.
 func (l *loop) lost(err error) {
+	l.put = l.put && l.readOnly
 	l.update(func(s *Status) {
 		if s.Following {
 			l.log.Warn("directory lost", "why", err)
@@ -149,13 +176,9 @@ func (l *loop) apply() {
 		if l.readOnly {
 			s.Why = l.unlisted()
 		}
-		if !slices.Equal(s.Problems, problems[:min(len(problems), maxTold)]) {
-			for _, p := range problems[:min(len(problems), maxTold)] {
-				l.log.Warn("registration does not count", "name", p.Name, "why", p.What)
-			}
-		}
-		s.Problems = problems[:min(len(problems), maxTold)]
+		s.Problems = problems
 	})
+	l.warn(problems)
 	if err != nil {
 		l.log.Error("peers not taken", "why", err)
 		return // again with the next tick
@@ -179,6 +202,19 @@ func (l *loop) unlisted() string {
 	return ""
 }
 
+// warn logs the problems that are new, by name: whoever registers something else each time
+// is named once as long as there is trouble with the name.
+func (l *loop) warn(problems []mesh.Problem) {
+	said := make(map[string]bool, len(problems))
+	for _, p := range problems {
+		if !l.said[p.Name] && !said[p.Name] {
+			l.log.Warn("registration does not count", "name", p.Name, "why", p.What)
+		}
+		said[p.Name] = true
+	}
+	l.said = said
+}
+
 func (l *loop) isReady() {
 	if l.put && l.told && !l.stale {
 		select {
@@ -196,13 +232,12 @@ func (l *loop) linger(registered []mesh.Peer) {
 		return
 	}
 	stays := func(p *mesh.Peer) bool {
+		if l.view.Has(p.Name) {
+			return false
+		}
 		for i := range registered {
-			q := &registered[i]
-			if q.Name == p.Name {
-				return false
-			}
 			for _, prefix := range p.Prefixes {
-				if slices.ContainsFunc(q.Prefixes, prefix.Overlaps) {
+				if slices.ContainsFunc(registered[i].Prefixes, prefix.Overlaps) {
 					return false
 				}
 			}
@@ -296,7 +331,7 @@ func (l *loop) register(ctx context.Context) {
 			k.InUse = revision
 		}
 	}
-	l.registered, l.put = m, true
+	l.registered, l.put, l.latest = m, true, revision
 	l.update(func(s *Status) {
 		switch s.Registered = true; {
 		case l.readOnly:

@@ -33,6 +33,10 @@ func follows(k, former mesh.PrivateKey) bool {
 	return k.Generation == (former.Generation+1)%mesh.Generations
 }
 
+// tooLong is after how many times Config.Renew a former key goes though somebody is registered
+// who has not seen the next one. Else one that hangs would have all keep their keys.
+const tooLong = 10
+
 // renew takes the next step of replacing the key, once the directory knows the one before.
 func (l *loop) renew() {
 	keys := l.self.Keys
@@ -47,7 +51,7 @@ func (l *loop) renew() {
 		next = append(slices.Clone(keys), mesh.OwnKey{PrivateKey: mesh.NewPrivateKey(keys[0].Generation + 1)})
 	case keys[1].InUse == 0 && keys[1].Announced > keys[0].Announced:
 		next = []mesh.OwnKey{keys[1], keys[0]}
-	case l.view.AllHaveSeen(l.c.Name, keys[0].InUse):
+	case l.view.AllHaveSeen(l.c.Name, keys[0].InUse) || l.c.Renew > 0 && time.Since(l.stepped) > tooLong*l.c.Renew:
 		next, last = keys[:1:1], true
 	default:
 		return
@@ -55,6 +59,7 @@ func (l *loop) renew() {
 	if err := l.keep(next); err != nil {
 		return
 	}
+	l.stepped = time.Now()
 	if l.self.Keys = next; last {
 		l.began = time.Now()
 		l.update(func(s *Status) { s.Renewed++ })

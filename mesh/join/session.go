@@ -85,7 +85,6 @@ const (
 	settle     = 50 * time.Millisecond // for more news to come
 	retry      = time.Second
 	maxPatient = 10 * time.Second // an answer of the directory
-	maxTold    = 100              // Problems of a Status
 )
 
 // New joins. It returns before the directory has answered: see Ready.

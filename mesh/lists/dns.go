@@ -25,8 +25,9 @@ import (
 //	a.example.                A    192.0.2.7
 //	a.example.                TXT  "weft1 prefixes=10.9.0.2/32,fd00:9::2/128 key=0:BASE64"
 //
-// A member's name is its host's, without the last dot. A host whose records are not good is
-// left out; if the domain cannot be asked, the former members stay.
+// A member's name is its host's in small letters, without the last dot. A host whose records
+// are not good is left out. Who cannot be asked stays as it was: the domain, or a host. Use
+// DNSSEC: whoever forges the answers says who has which key.
 func DNS(domain string, every time.Duration) join.Directory {
 	return &domainDirectory{domain: domain, every: cmp.Or(every, 30*time.Second), resolver: net.DefaultResolver}
 }
@@ -43,6 +44,7 @@ type domainDirectory struct {
 	domain   string
 	every    time.Duration
 	resolver resolver
+	former   map[string]mesh.Member
 }
 
 func (d *domainDirectory) Watch(ctx context.Context, told func(join.Update)) error {
@@ -51,7 +53,7 @@ func (d *domainDirectory) Watch(ctx context.Context, told func(join.Update)) err
 		if err != nil {
 			return err
 		}
-		d.tell(told, members)
+		told(join.Update{All: true, Put: members})
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -71,7 +73,8 @@ func (d *domainDirectory) ask(ctx context.Context) (members []mesh.Member, err e
 	}
 	ports := make(map[string][]uint16)
 	for _, r := range records {
-		ports[r.Target] = append(ports[r.Target], r.Port)
+		host := strings.ToLower(r.Target)
+		ports[host] = append(ports[host], r.Port)
 	}
 	names := make([]string, 0, len(ports))
 	for name := range ports {
@@ -79,9 +82,19 @@ func (d *domainDirectory) ask(ctx context.Context) (members []mesh.Member, err e
 	}
 	slices.Sort(names)
 	var left []error
+	now := make(map[string]mesh.Member, len(names))
+	defer func() { d.former = now }()
 	for i, name := range names {
 		m, err := d.member(ctx, name, ports[name])
-		if err != nil {
+		var unanswered *net.DNSError
+		if errors.As(err, &unanswered) && !unanswered.IsNotFound {
+			if former, ok := d.former[name]; ok {
+				m, err = former, nil
+			}
+		}
+		if err == nil {
+			now[name] = m
+		} else {
 			left = append(left, fmt.Errorf("%s: %w", name, err))
 			continue
 		}

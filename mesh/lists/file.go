@@ -65,13 +65,18 @@ func (f *file) Watch(ctx context.Context, told func(join.Update)) error {
 			if err != nil {
 				return fmt.Errorf("%s: %w", f.path, err)
 			}
-			f.tell(told, members)
+			told(join.Update{All: true, Put: members})
 			former = b
 		}
 	}
 }
 
 func (f *file) bytes() ([]byte, error) {
+	if info, err := os.Stat(f.path); err != nil {
+		return nil, err
+	} else if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no regular file", f.path)
+	}
 	r, err := os.Open(f.path)
 	if err != nil {
 		return nil, err

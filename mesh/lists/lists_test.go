@@ -176,6 +176,8 @@ type records struct {
 	txt  map[string][]string
 	addr map[string][]netip.Addr
 	err  error
+
+	timeout string // the host that does not answer
 }
 
 func (r *records) LookupSRV(_ context.Context, service, proto, name string) (string, []*net.SRV, error) {
@@ -190,10 +192,13 @@ func (r *records) LookupSRV(_ context.Context, service, proto, name string) (str
 func (r *records) LookupTXT(_ context.Context, name string) ([]string, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if name == r.timeout {
+		return nil, &net.DNSError{Err: "timeout", IsTimeout: true}
+	}
 	if t, ok := r.txt[name]; ok {
 		return t, nil
 	}
-	return nil, errors.New("no TXT record")
+	return nil, &net.DNSError{Err: "no TXT record", IsNotFound: true}
 }
 
 func (r *records) LookupNetIP(_ context.Context, _, name string) ([]netip.Addr, error) {
@@ -209,6 +214,7 @@ func TestDNS(t *testing.T) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.srv = append(r.srv, &net.SRV{Target: host, Port: 5740})
+			host = strings.ToLower(host)
 			r.txt[host] = []string{"v=spf1 -all", text}
 			for _, a := range addrs {
 				r.addr[host] = append(r.addr[host], netip.MustParseAddr(a))
@@ -230,10 +236,17 @@ func TestDNS(t *testing.T) {
 		if got := p.now(); len(got) != 1 || got[0].Name != "b.example" || got[0].Endpoint != netip.MustParseAddrPort("192.0.2.2:5740") || fmt.Sprint(got[0].Prefixes) != "[10.0.0.2/32 fd00::2/128]" || s.Status().Why != "" {
 			t.Errorf("%+v, %+v", got, s.Status())
 		}
-		add("h.example.", good(8), "192.0.2.8")
+		add("H.example.", good(8), "192.0.2.8")
 		time.Sleep(31 * time.Second)
 		if len(p.now()) != 2 {
 			t.Error(p.now())
+		}
+		r.mu.Lock()
+		r.timeout = "h.example."
+		r.mu.Unlock()
+		time.Sleep(time.Minute)
+		if len(p.now()) != 2 {
+			t.Errorf("a host that does not answer has gone: %+v", p.now())
 		}
 		r.mu.Lock()
 		r.err = errors.New("SERVFAIL")

@@ -5,42 +5,19 @@ package lists
 
 import (
 	"context"
-	"slices"
 
 	"weft/mesh"
 	"weft/mesh/join"
 )
 
 // list is what all directories of this package have in common.
-type list struct {
-	keys map[string][]mesh.PublicKey // as they were told last
-}
+type list struct{}
 
 // Put returns join.ErrReadOnly.
-func (*list) Put(context.Context, mesh.Member) (int64, error) { return 0, join.ErrReadOnly }
+func (list) Put(context.Context, mesh.Member) (int64, error) { return 0, join.ErrReadOnly }
 
 // Close does nothing.
-func (*list) Close() error { return nil }
-
-// tell tells of all members. One that has another key than before ends and comes again: its
-// new key need not have been announced.
-func (l *list) tell(told func(join.Update), members []mesh.Member) {
-	same, others := join.Update{All: true}, join.Update{}
-	keys := make(map[string][]mesh.PublicKey, len(members))
-	for _, m := range members {
-		keys[m.Name] = m.Keys
-		if former, ok := l.keys[m.Name]; ok && !slices.Equal(former, m.Keys) {
-			others.Put = append(others.Put, m)
-		} else {
-			same.Put = append(same.Put, m)
-		}
-	}
-	l.keys = keys
-	told(same)
-	if len(others.Put) > 0 {
-		told(others)
-	}
-}
+func (list) Close() error { return nil }
 
 // numbered gives a member its place in the order of all: of two with overlapping prefixes
 // the first one has them. What it has seen is of no meaning in a list.
@@ -64,7 +41,7 @@ type static struct {
 }
 
 func (s *static) Watch(ctx context.Context, told func(join.Update)) error {
-	s.tell(told, s.members)
+	told(join.Update{All: true, Put: s.members})
 	<-ctx.Done()
 	return ctx.Err()
 }
