@@ -9,6 +9,7 @@ require (
 
 require (
 	github.com/cilium/ebpf v0.22.0 // indirect
+	github.com/gaissmai/bart v0.26.1 // indirect
 	github.com/google/btree v1.1.2 // indirect
 	github.com/songgao/water v0.0.0-20200317203138-2b4b6d7c09d8 // indirect
 	github.com/vishvananda/netlink v1.3.1 // indirect
