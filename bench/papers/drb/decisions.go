@@ -2,6 +2,7 @@ package drb
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weft/bench/papers"
@@ -15,6 +16,15 @@ func windowOf(about []string, ends string, kilobytes ...int) papers.Decision {
 	d := papers.Decision{Parameter: "window", About: about, Ends: ends}
 	for _, k := range kilobytes {
 		d.Values = append(d.Values, papers.DecisionValue{Name: kb(k), Tune: func(c *sim.Config) { c.TCP.WindowBytes = k << 10 }})
+	}
+	return d
+}
+
+// windowsFitted is windowOf of which the first sizes are fitted: the paper states none of them.
+func windowsFitted(about []string, ends string, fitted []int, others ...int) papers.Decision {
+	d := windowOf(about, ends, slices.Concat(fitted, others)...)
+	for i := range fitted {
+		d.Values[i].Fitted = true
 	}
 	return d
 }
@@ -125,7 +135,7 @@ func slowHops() papers.Decision {
 // would do.
 var fitted = papers.Decision{
 	Parameter: "delay of a hop and window, two parameters fitted to six figures", About: []string{"RB"},
-	Values: []papers.DecisionValue{{Name: "30 µs and 160 KB", Tune: func(c *sim.Config) { c.Delay, c.TCP.WindowBytes = delayOf(30), 160<<10 }}},
+	Values: []papers.DecisionValue{{Name: "30 µs and 160 KB", Tune: func(c *sim.Config) { c.Delay, c.TCP.WindowBytes = delayOf(30), 160<<10 }, Fitted: true}},
 }
 
 // ofMPTCP is a change of runs with subflows.
@@ -158,7 +168,7 @@ var socketsOfNS3 = papers.Decision{
 // coupling is whether subflows' increases are linked.
 var coupling = papers.Decision{
 	Parameter: "increases of subflows", About: []string{"subflows"},
-	Ends:   "they are linked or not",
+	Ends: "they are linked or not", Discrete: true,
 	Values: []papers.DecisionValue{{Name: "each as a TCP", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.Uncoupled = true })}},
 }
 
