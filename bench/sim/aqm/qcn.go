@@ -77,6 +77,9 @@ func (q *QCN) MostPassed() float64 { return q.mostPassed }
 // Sampled is how many packets the congestion point has told of.
 func (q *QCN) Sampled() uint64 { return q.point.Sampled }
 
+// Forget begins Most and MostPassed anew.
+func (q *QCN) Forget() { q.most, q.mostPassed = 0, 0 }
+
 type congestionPoint QCN
 
 // Arrive samples packets of a queue that is too long. It drops none: what does not fit, the

@@ -50,6 +50,9 @@ func TestQCN_holdsAFlowToItsRate(t *testing.T) {
 	if most := q.MostPassed(); most < 98_500 || most > 100_000 || q.Most() != 0 {
 		t.Errorf("what passed would have held %v bytes at most, and the congestion point has held %v", most, q.Most())
 	}
+	if q.Forget(); q.MostPassed() != 0 {
+		t.Error("the most is not forgotten")
+	}
 }
 
 // Messages that nobody hears do not pile up.
