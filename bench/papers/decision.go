@@ -17,9 +17,11 @@ type Decision struct {
 	// About are words of the labels of rows that it speaks of, as Mutant.About.
 	About []string
 	// Ends says why no other value is plausible; empty: the values do not span all that is.
+	// Fitted ones span nothing.
 	Ends string
 	// Discrete says that nothing lies between two values. Else a row whose paper's figure is
-	// between those with two values is still open: a value between may move it.
+	// between those with two values is still open, since a value between may move it, and so
+	// is an order or a claim, which does not say on which side it fails.
 	Discrete bool
 	Values   []DecisionValue
 }
@@ -33,6 +35,14 @@ type DecisionValue struct {
 	Replace map[string]string
 	// Tune changes the configuration of every simulation, as in Mutant; nil: not.
 	Tune func(*sim.Config)
+	// Fitted says that it was chosen by the paper's own figures, or is against its words. What
+	// only such values move is explained by a fit, and not decided.
+	Fitted bool
+}
+
+// allFitted reports whether no value of a decision is plausible by itself.
+func (d *Decision) allFitted() bool {
+	return !slices.ContainsFunc(d.Values, func(v DecisionValue) bool { return !v.Fitted })
 }
 
 // check finds what a careless decision has left out.
@@ -44,6 +54,8 @@ func (d *Decision) check() error {
 		return fmt.Errorf("decision %q: About is empty: say which rows speak of it", d.Parameter)
 	case len(d.Values) == 0:
 		return fmt.Errorf("decision %q: has no values: give those to be tried", d.Parameter)
+	case d.Ends != "" && d.allFitted():
+		return fmt.Errorf("decision %q: all values are fitted, and span nothing: leave Ends empty", d.Parameter)
 	}
 	for i, v := range d.Values {
 		switch {
@@ -77,7 +89,7 @@ func WithDecisions(list []Experiment) (subjects []Subject, err error) {
 				return nil, fmt.Errorf("%s: decision %q occurs twice: give one all values", e.Name, d.Parameter)
 			}
 			for _, v := range d.Values {
-				subjects = append(subjects, Subject{e, &Variant{d, v.Name, d.About, v.Replace, v.Tune}})
+				subjects = append(subjects, Subject{e, &Variant{d, v.Name, d.About, v.Replace, v.Tune, v.Fitted}})
 			}
 		}
 	}

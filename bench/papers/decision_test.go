@@ -42,7 +42,7 @@ func decide(t *testing.T, e Experiment, o Options) ([]Finding, Decided) {
 	}
 	reports := reportsOf(t, subjects, o)
 	found := Findings(subjects, o, reports)
-	return found, Decide(e, reports[0].Rows, found)
+	return found, Decide(e, reports[0], found)
 }
 
 func labels(figures []Figure) string {
@@ -157,12 +157,12 @@ func TestDecide_between(t *testing.T) {
 	e := buffered(func(buffer float64, _ Options) []Row {
 		return []Row{Within("a", "m", 300, buffer, 10), Within("a", "n", 150, buffer, 10), AtMost("a", "o", 50, buffer, 0), Order("a", 1, buffer)}
 	}, buffers("a", "ends", "200"))
-	if _, d := decide(t, e, Options{Seed: 1}); d.Of != 3 || d.Out != 4 {
-		t.Errorf("150 is between 100 and 200: %+v", d)
+	if _, d := decide(t, e, Options{Seed: 1}); d.Of != 2 || d.Out != 4 {
+		t.Errorf("150 is between 100 and 200, and an order does not say: %+v", d)
 	}
 	e.Decisions = []Decision{buffers("a", "ends", "200", "400")}
 	found, d := decide(t, e, Options{Seed: 1})
-	if d.Of != 2 {
+	if d.Of != 1 {
 		t.Errorf("300 is between 200 and 400, and 150 as before: %+v", d)
 	}
 	var b strings.Builder
@@ -186,34 +186,45 @@ func TestDecide_onlyByWhatWasTried(t *testing.T) {
 	}, buffers("a b", "ends", "200", "400"))
 	found, d := decide(t, e, Options{Seed: 1})
 	rows := []Row{Within("a", "m", 200, 100, 10), Within("b", "m", 1, 100, 10)}
-	if !d.All() || d != Decide(e, rows, found) {
+	same := Report{Seed: 1, Rows: rows, Identity: e.Identity(rows)}
+	if !d.All() || d != Decide(e, &same, found) {
 		t.Fatalf("%+v", d)
 	}
 	for name, c := range map[string]struct {
-		spoil func(e *Experiment, found *[]Finding)
+		spoil func(e *Experiment, found *[]Finding, r *Report)
 		of    int
 	}{
-		"quick":                 {func(_ *Experiment, f *[]Finding) { (*f)[0].Quick, (*f)[1].Quick = true, true }, 0},
-		"of another experiment": {func(_ *Experiment, f *[]Finding) { (*f)[0].Experiment, (*f)[1].Experiment = "y", "y" }, 0},
-		"a value is missing":    {func(_ *Experiment, f *[]Finding) { *f = (*f)[:1] }, 1},
-		"the value that moves":  {func(_ *Experiment, f *[]Finding) { *f = (*f)[1:] }, 0},
-		"another parameter":     {func(e *Experiment, _ *[]Finding) { e.Decisions[0].Parameter = "delay" }, 0},
-		"a new value": {func(e *Experiment, _ *[]Finding) {
+		"quick":                 {func(_ *Experiment, f *[]Finding, _ *Report) { (*f)[0].Quick, (*f)[1].Quick = true, true }, 0},
+		"of another experiment": {func(_ *Experiment, f *[]Finding, _ *Report) { (*f)[0].Experiment, (*f)[1].Experiment = "y", "y" }, 0},
+		"a value is missing":    {func(_ *Experiment, f *[]Finding, _ *Report) { *f = (*f)[:1] }, 1},
+		"the value that moves":  {func(_ *Experiment, f *[]Finding, _ *Report) { *f = (*f)[1:] }, 0},
+		"another parameter":     {func(e *Experiment, _ *[]Finding, _ *Report) { e.Decisions[0].Parameter = "delay" }, 0},
+		"a new value": {func(e *Experiment, _ *[]Finding, _ *Report) {
 			e.Decisions[0].Values = append(slices.Clone(e.Decisions[0].Values), DecisionValue{Name: "9"})
 		}, 1},
-		"speaks of a no more":      {func(e *Experiment, _ *[]Finding) { e.Decisions[0].About = []string{"b"} }, 1},
-		"no longer without ends":   {func(e *Experiment, _ *[]Finding) { e.Decisions[0].Ends = "" }, 1},
-		"was not out, when tried":  {func(_ *Experiment, f *[]Finding) { (*f)[1].Unmoved = nil }, 1},
-		"without decisions at all": {func(e *Experiment, _ *[]Finding) { e.Decisions = nil }, 0},
+		"speaks of a no more":      {func(e *Experiment, _ *[]Finding, _ *Report) { e.Decisions[0].About = []string{"b"} }, 1},
+		"no longer without ends":   {func(e *Experiment, _ *[]Finding, _ *Report) { e.Decisions[0].Ends = "" }, 1},
+		"was not out, when tried":  {func(_ *Experiment, f *[]Finding, _ *Report) { (*f)[1].Unmoved = nil }, 1},
+		"without decisions at all": {func(e *Experiment, _ *[]Finding, _ *Report) { e.Decisions = nil }, 0},
+		"a value that is fitted": {func(e *Experiment, _ *[]Finding, _ *Report) {
+			e.Decisions[0].Values = fittedFirst(e.Decisions[0].Values)
+		}, 1},
+		"of another setting or row": {func(_ *Experiment, _ *[]Finding, r *Report) { r.Identity = "another" }, 0},
+		"of we know not which": {func(_ *Experiment, f *[]Finding, r *Report) {
+			(*f)[0].Identity, (*f)[1].Identity, r.Identity = "", "", ""
+		}, 0},
+		"of an earlier seed":   {func(_ *Experiment, _ *[]Finding, r *Report) { r.Seed, r.Seeds = 2, 5 }, 0},
+		"of more seeds":        {func(_ *Experiment, f *[]Finding, _ *Report) { (*f)[0].Seeds, (*f)[1].Seeds = 2, 2 }, 0},
+		"of some of its seeds": {func(_ *Experiment, _ *[]Finding, r *Report) { r.Seeds = 5 }, 2},
 	} {
-		e, found := e, slices.Clone(found)
+		e, found, r := e, slices.Clone(found), same
 		e.Decisions = slices.Clone(e.Decisions)
-		c.spoil(&e, &found)
-		if d := Decide(e, rows, found); d.Of != c.of || d.Out != 2 {
+		c.spoil(&e, &found, &r)
+		if d := Decide(e, &r, found); d.Of != c.of || d.Out != 2 {
 			t.Errorf("%s: %+v, want %d", name, d, c.of)
 		}
 	}
-	if d := Decide(e, rows[:0], found); d.All() || d.Out != 0 {
+	if d := Decide(e, &Report{Seed: 1, Identity: same.Identity}, found); d.All() || d.Out != 0 {
 		t.Errorf("nothing is out, and all of it is decided: %+v", d)
 	}
 }
@@ -233,14 +244,15 @@ func TestWithDecisions_refuses(t *testing.T) {
 	tune := func(*sim.Config) {}
 	value := DecisionValue{Name: "v", Tune: tune}
 	for want, d := range map[string][]Decision{
-		`x: decision "p": has no values`:             {{Parameter: "p", About: []string{"a"}}},
-		`x: decision "p": About is empty`:            {{Parameter: "p", Values: []DecisionValue{value}}},
-		`x: a decision has no Parameter`:             {{About: []string{"a"}, Values: []DecisionValue{value}}},
-		`x: decision "p": value 1 has no Name`:       {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Tune: tune}}}},
-		`x: decision "p": value "v" changes nothing`: {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Name: "v"}}}},
-		`x: decision "p": value "v" occurs twice`:    {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value, value}}},
-		`x: decision "p" occurs twice`:               {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}, {Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}},
-		`none of these experiments has a decision`:   nil,
+		`x: decision "p": has no values`:                           {{Parameter: "p", About: []string{"a"}}},
+		`x: decision "p": About is empty`:                          {{Parameter: "p", Values: []DecisionValue{value}}},
+		`x: a decision has no Parameter`:                           {{About: []string{"a"}, Values: []DecisionValue{value}}},
+		`x: decision "p": value 1 has no Name`:                     {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Tune: tune}}}},
+		`x: decision "p": value "v" changes nothing`:               {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Name: "v"}}}},
+		`x: decision "p": value "v" occurs twice`:                  {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value, value}}},
+		`x: decision "p" occurs twice`:                             {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}, {Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}},
+		`none of these experiments has a decision`:                 nil,
+		`x: decision "p": all values are fitted, and span nothing`: {{Parameter: "p", About: []string{"a"}, Ends: "chance", Values: []DecisionValue{{Name: "v", Tune: tune, Fitted: true}}}},
 	} {
 		if subjects, err := WithDecisions([]Experiment{{Name: "x", Decisions: d}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d subjects, %v, want %s", len(subjects), err, want)

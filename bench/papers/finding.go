@@ -8,12 +8,14 @@ type Finding struct {
 	Value      string  `json:"value"`
 	Ends       string  `json:"ends"` // why the values span all that is plausible; "": they do not
 	Discrete   bool    `json:"discrete"`
+	Fitted     bool    `json:"fitted"` // the value was chosen by the paper's own figures
 	Quick      bool    `json:"quick"`
 	Seed       uint64  `json:"seed"`
 	Seeds      int     `json:"seeds"`
-	Verdict    Verdict `json:"verdict"` // with the value
-	Itself     Verdict `json:"itself"`  // the experiment's own
-	Out        int     `json:"out"`     // number of the experiment's own rows that are out
+	Identity   string  `json:"identity,omitempty"` // see Experiment.Identity; "": not known
+	Verdict    Verdict `json:"verdict"`            // with the value
+	Itself     Verdict `json:"itself"`             // the experiment's own
+	Out        int     `json:"out"`                // number of the experiment's own rows that are out
 	// Moved are those of them that the decision speaks of and that are OK with the value.
 	Moved []Figure `json:"moved"`
 	// Unmoved are those that it speaks of and that are out with the value, too.
@@ -28,6 +30,7 @@ type Finding struct {
 type Figure struct {
 	Label  string   `json:"label"`
 	Metric string   `json:"metric"`
+	Kind   Kind     `json:"kind"`
 	Paper  *float64 `json:"paper"`
 	Itself float64  `json:"itself"`
 	Ours   float64  `json:"ours"` // with the value
@@ -44,8 +47,8 @@ func Findings(subjects []Subject, o Options, reports []*Report) (found []Finding
 
 func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 	f := Finding{
-		Experiment: itself.Experiment, Parameter: v.Decision.Parameter, Value: v.Name, Ends: v.Decision.Ends, Discrete: v.Decision.Discrete,
-		Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(), Verdict: other.Verdict, Itself: itself.Verdict,
+		Experiment: itself.Experiment, Parameter: v.Decision.Parameter, Value: v.Name, Ends: v.Decision.Ends, Discrete: v.Decision.Discrete, Fitted: v.Fitted,
+		Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(), Identity: itself.Identity, Verdict: other.Verdict, Itself: itself.Verdict,
 		Moved: []Figure{}, Unmoved: []Figure{}, Broken: []Figure{}, Machines: Machines(itself, other),
 	}
 	for _, r := range itself.Rows {
@@ -56,7 +59,7 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 		if !found || r.Kind == KindInfo {
 			continue
 		}
-		figure := Figure{r.Label, r.Metric, r.Paper, r.Ours, with.Ours}
+		figure := Figure{r.Label, r.Metric, r.Kind, r.Paper, r.Ours, with.Ours}
 		switch {
 		case !r.failing() && with.failing():
 			f.Broken = append(f.Broken, figure)
@@ -69,11 +72,28 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 	return f
 }
 
+// decisive reports whether a value breaks no more of the paper's rows than it moves.
+func (f *Finding) decisive() bool { return f.breaks() <= len(f.Moved) }
+
+// breaks is how many of the paper's rows a value breaks.
+func (f *Finding) breaks() (n int) {
+	for _, r := range f.Broken {
+		if (Row{Kind: r.Kind}).papers() {
+			n++
+		}
+	}
+	return n
+}
+
 // straddles reports whether the paper's figure is between those of a row, as it is itself
-// and with values that do not move it: what lies between these values may.
+// and with values that do not move it: what lies between these values may. A statement may
+// fail to one side with one value and to the other with the next, which it does not say.
 func straddles(same []Figure) bool {
 	below, above := false, false
 	for _, f := range same {
+		if f.Kind == KindOrder || f.Kind == KindClaim {
+			return true
+		}
 		if f.Paper != nil {
 			below = below || min(f.Itself, f.Ours) < *f.Paper
 			above = above || max(f.Itself, f.Ours) > *f.Paper
@@ -88,9 +108,9 @@ func (r Row) failing() bool {
 	return !r.OK || r.Kind == KindOrder && r.Seeds >= EnoughSeeds && !r.Decided()
 }
 
-// out reports whether a row is a figure or a statement of the paper's, and fails.
+// out reports whether a row is a figure or a statement of the paper's, not fitted, and fails.
 func (r Row) out() bool {
-	return r.failing() && r.Kind != KindOwn && r.Kind != KindInfo
+	return r.failing() && r.papers()
 }
 
 // has reports whether figures have one of a row.

@@ -58,14 +58,25 @@ func writeDecision(b *bytes.Buffer, values []Finding) {
 		for i, r := range f.Broken {
 			broken[i] = fmt.Sprintf("%s, %s (%s to %s)", r.Label, r.Metric, number(r.Itself), number(r.Ours))
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%d", f.Value, f.Verdict, len(f.Moved), len(broken))
+		fmt.Fprintf(tw, "%s\t%s\t%d\t%d", f.named(), f.Verdict, len(f.Moved), len(broken))
 		if len(broken) > 0 {
 			fmt.Fprintf(tw, ": %s", strings.Join(broken, "; "))
+		}
+		if len(f.Moved) > 0 && !f.decisive() {
+			fmt.Fprint(tw, "; more of the paper's than it moves, so it decides nothing")
 		}
 		fmt.Fprintln(tw)
 	}
 	tw.Flush()
 	b.WriteString("\n")
+}
+
+// named is a value's name, which says so if it was fitted.
+func (f *Finding) named() string {
+	if f.Fitted {
+		return f.Value + ", fitted"
+	}
+	return f.Value
 }
 
 // spokenOf are the rows that are out and that a decision speaks of, each once.
@@ -86,10 +97,10 @@ func movers(values []Finding, row Figure) string {
 	var same []Figure
 	for _, f := range values {
 		for _, r := range figuresOf(f.Moved, row.Label, row.Metric) {
-			moved = append(moved, fmt.Sprintf("%s (%s)", f.Value, number(r.Ours)))
+			moved = append(moved, fmt.Sprintf("%s (%s)", f.named(), number(r.Ours)))
 		}
 		for _, r := range figuresOf(f.Unmoved, row.Label, row.Metric) {
-			unmoved = append(unmoved, fmt.Sprintf("%s (%s)", f.Value, number(r.Ours)))
+			unmoved = append(unmoved, fmt.Sprintf("%s (%s)", f.named(), number(r.Ours)))
 			same = append(same, r)
 		}
 	}

@@ -33,13 +33,15 @@ type Trial struct {
 	// Passes says that the mutant agrees or is in order, or might be with more seeds where
 	// the experiment itself is no further: its verdict is no evidence. Where the mutant is
 	// neither caught nor passes, the experiment says nothing about it.
-	Passes  bool    `json:"passes"`
-	Quick   bool    `json:"quick"`
-	Seed    uint64  `json:"seed"`
-	Seeds   int     `json:"seeds"`
-	Verdict Verdict `json:"verdict"` // the mutant's
-	Itself  Verdict `json:"itself"`  // the experiment's own
-	Told    int     `json:"told"`    // number of rows that tell it
+	Passes bool   `json:"passes"`
+	Quick  bool   `json:"quick"`
+	Seed   uint64 `json:"seed"`
+	Seeds  int    `json:"seeds"`
+	// Identity is that of the experiment itself, see Experiment.Identity; "": not known.
+	Identity string  `json:"identity,omitempty"`
+	Verdict  Verdict `json:"verdict"` // the mutant's
+	Itself   Verdict `json:"itself"`  // the experiment's own
+	Told     int     `json:"told"`    // number of rows that tell it
 	// By are the first of these rows. A row tells a mutant if it holds for the experiment
 	// itself and not for the mutant, or is decided for the one and not for the other.
 	By []string `json:"by"`
@@ -79,7 +81,7 @@ func Trials(subjects []Subject, o Options, reports []*Report) (trials []Trial) {
 
 func trialOf(m *Variant, itself, mutant *Report, o Options) Trial {
 	t := Trial{
-		Experiment: itself.Experiment, Mutant: m.Name, Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(),
+		Experiment: itself.Experiment, Mutant: m.Name, Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(), Identity: itself.Identity,
 		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{}, Machines: Machines(itself, mutant),
 	}
 	for _, r := range itself.Rows {

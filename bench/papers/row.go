@@ -140,6 +140,20 @@ func (r Row) Own() Row {
 	return r
 }
 
+// Fitted marks a row by whose figure a parameter of the setting was chosen, or which says in
+// other words what the setting states. That it comes out is no evidence: like a row of our
+// own it can keep an experiment from agreeing, and neither makes it agree nor scores.
+func (r Row) Fitted() Row {
+	r.Kind = KindFitted
+	return r
+}
+
+// papers reports whether a row is a figure or a statement of the paper's that nothing was
+// fitted to.
+func (r Row) papers() bool {
+	return r.Kind != KindOwn && r.Kind != KindFitted && r.Kind != KindInfo
+}
+
 // Info is a figure of ours for which the paper has none. It is always OK, and no verdict
 // depends on it.
 func Info(label, metric string, ours float64) Row {

@@ -47,6 +47,8 @@ type Report struct {
 	// PeakOfProcess says that RSSMB is not of this run alone: the system cannot reset it, or
 	// others ran as well.
 	PeakOfProcess bool `json:"-"`
+	// Identity is the experiment's, with these rows.
+	Identity string `json:"-"`
 	// Machines are those that gave the parts, as far as they say.
 	Machines []string `json:"-"`
 }

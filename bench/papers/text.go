@@ -73,7 +73,7 @@ func (r *Report) noEvidence() string {
 
 // decided says what rows that are out depend on.
 func (r *Report) decided() string {
-	if r.Decided == nil || r.Decided.Of == 0 {
+	if r.Decided == nil || !r.Decided.Any() {
 		return ""
 	}
 	return "Rows that are out: " + r.Decided.String() + "."

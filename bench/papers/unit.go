@@ -104,6 +104,7 @@ func (s Subject) report(o Options, parts []*Part) (*Report, error) {
 	if r.Verdict, r.Because, err = s.verdict(out, o.Quick); err != nil {
 		return nil, s.named(err)
 	}
+	r.Identity = s.Identity(out.Rows)
 	r.PacketHops, r.Score, r.Rows, r.Charts = out.PacketHops, ScoreOf(out.Rows), out.Rows, out.Charts
 	r.OfRun = append([]Parameter{}, out.Settings...)
 	r.Stated, r.Inferred = Apart(s.Setting)

@@ -17,6 +17,7 @@ type Variant struct {
 	About    []string // as Mutant.About
 	Replace  map[string]string
 	Tune     func(*sim.Config)
+	Fitted   bool // as DecisionValue.Fitted
 }
 
 func (v *Variant) String() string {

@@ -69,7 +69,7 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 	failed = errors.Join(failed, papers.WriteFindings(w, found))
 	for i, s := range t.batch.Subjects {
 		if s.Variant == nil && reports[i] != nil && !o.Quick {
-			fmt.Fprintf(w, "%s: %s\n", s.Name, papers.Decide(s.Experiment, reports[i].Rows, found))
+			fmt.Fprintf(w, "%s: %s\n", s.Name, papers.Decide(s.Experiment, reports[i], found))
 		}
 	}
 	return failed

@@ -50,7 +50,7 @@ func (o *simOptions) reports(ctx context.Context, notes io.Writer, b papers.Batc
 				r.Stored = kept.String()
 			}
 			if len(known.Decisions) > 0 && !r.Quick {
-				d := known.Decided(b.Subjects[i].Experiment, r.Rows)
+				d := known.Decided(b.Subjects[i].Experiment, r)
 				r.Decided = &d
 			}
 			fmt.Fprintf(notes, "%s: %s: %s\n", r.Experiment, r.Verdict, r.Took())

@@ -2,6 +2,7 @@ package drb
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weft/bench/papers"
@@ -11,27 +12,22 @@ import (
 )
 
 // windowOf is windows of other sizes for every connection.
-func windowOf(about []string, kilobytes ...int) papers.Decision {
-	return windows(papers.Decision{Parameter: "window", About: about}, kilobytes...)
-}
-
-// theirWindow is the window that the paper states, in place of the one that its round trips
-// suggest. For a value between the two there is no evidence.
-func theirWindow(about ...string) papers.Decision {
-	return windows(papers.Decision{
-		Parameter: "window", About: about, Discrete: true,
-		Ends: "it is the stated 256 KB, or the 65,535 bytes of a TCP without window scaling",
-	}, stated>>10)
-}
-
-// fittedWindow is what would have to be true for figures.
-func fittedWindow(about []string, kilobytes ...int) papers.Decision {
-	return windows(papers.Decision{Parameter: "window between the two (fitted)", About: about}, kilobytes...)
-}
-
-func windows(d papers.Decision, kilobytes ...int) papers.Decision {
+func windowOf(about []string, ends string, kilobytes ...int) papers.Decision {
+	d := papers.Decision{Parameter: "window", About: about, Ends: ends}
 	for _, k := range kilobytes {
 		d.Values = append(d.Values, papers.DecisionValue{Name: kb(k), Tune: func(c *sim.Config) { c.TCP.WindowBytes = k << 10 }})
+	}
+	return d
+}
+
+// theirs is why no other window is plausible where the paper states one.
+const theirs = "it is the stated 256 KB, or the 65,535 bytes of a TCP without window scaling; what lies between is fitted"
+
+// windowsFitted is windowOf of which the first sizes are fitted: the paper states none of them.
+func windowsFitted(about []string, ends string, fitted []int, others ...int) papers.Decision {
+	d := windowOf(about, ends, slices.Concat(fitted, others)...)
+	for i := range fitted {
+		d.Values[i].Fitted = true
 	}
 	return d
 }
@@ -143,8 +139,8 @@ func slowHops() papers.Decision {
 // fitted are two parameters of DeTail's simulator, fitted to the six figures: it shows what
 // would do.
 var fitted = papers.Decision{
-	Parameter: "delay of a hop and window (fitted: two parameters to six figures)", About: []string{"RB"},
-	Values: []papers.DecisionValue{{Name: "30 µs and 160 KB", Tune: func(c *sim.Config) { c.Delay, c.TCP.WindowBytes = delayOf(30), 160<<10 }}},
+	Parameter: "delay of a hop and window, two parameters fitted to six figures", About: []string{"RB"},
+	Values: []papers.DecisionValue{{Name: "30 µs and 160 KB", Tune: func(c *sim.Config) { c.Delay, c.TCP.WindowBytes = delayOf(30), 160<<10 }, Fitted: true}},
 }
 
 // ofMPTCP is a change of runs with subflows.
@@ -177,7 +173,7 @@ var socketsOfNS3 = papers.Decision{
 // coupling is whether subflows' increases are linked.
 var coupling = papers.Decision{
 	Parameter: "increases of subflows", About: []string{"subflows"},
-	Ends:   "they are linked or not",
+	Ends: "they are linked or not", Discrete: true,
 	Values: []papers.DecisionValue{{Name: "each as a TCP", Tune: ofMPTCP(func(c *sim.Config) { c.TCP.Uncoupled = true })}},
 }
 

@@ -19,7 +19,7 @@ func oversubscribed() papers.Experiment {
 			papers.Parameter{Name: "ECN", Value: "32 KB per Gbit/s, instantaneous; TCP halves its window once a round trip (RFC 3168)"},
 			papers.Parameter{Name: "time", Value: "16 ms, the first 8 ms dropped", Chosen: true, Why: "the paper's 1 s would take minutes; in 20 ms goodputs with ECN are the same within 1 %"}),
 		Mutants:   []papers.Mutant{atRandom},
-		Decisions: []papers.Decision{theirWindow("RB"), fittedWindow([]string{"RB"}, 80, 96, 112)},
+		Decisions: []papers.Decision{windowsFitted([]string{"RB"}, theirs, []int{80, 96, 112}, 256)},
 		Run:       runOversubscribed,
 	}
 }

@@ -63,6 +63,12 @@ func as(name, other string) papers.DecisionValue {
 	return papers.DecisionValue{Name: other, Replace: map[string]string{name: other}}
 }
 
+// fitted is a value that was looked for until it gave the paper's figure, or is against its words.
+func fitted(v papers.DecisionValue) papers.DecisionValue {
+	v.Fitted = true
+	return v
+}
+
 func buffers(name string, frames int) papers.DecisionValue {
 	return papers.DecisionValue{Name: name, Tune: func(c *sim.Config) { c.Queues = []sim.Queue{{Bytes: frames * frameBytes}} }}
 }

@@ -154,7 +154,7 @@ var oneFailure = papers.Experiment{
 }
 
 var tenFailures = papers.Experiment{
-	Name: "drill-f12", Source: "DRILL §4, Fig. 12", Decisions: open(byDelay, byFittedDelay, byOneSize),
+	Name: "drill-f12", Source: "DRILL §4, Fig. 12", Decisions: open(byDelay, byOneSize),
 	Title:   "ten links of 64 are down: DRILL and CONGA do best",
 	Setting: traced(stated("fabric", scaledUp), down, overAll),
 	Run: asymmetry{

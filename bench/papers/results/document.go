@@ -44,6 +44,7 @@ const (
 	disagrees
 	noEvidence
 	notTried
+	onlyFitted
 	notJudged
 	standings
 )
@@ -51,11 +52,11 @@ const (
 // words are the standings' in the counts.
 var words = [standings]string{
 	"agree within tolerance", "agree in sign and order", "are not decided by their seeds", "disagree",
-	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "are not judged by these rules yet",
+	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "have fitted figures alone", "are not judged by these rules yet",
 }
 
 // shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "unjudged"}
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "fitted", "unjudged"}
 
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
@@ -66,6 +67,8 @@ func (r *Results) standing(e papers.Experiment) standing {
 		return disagrees
 	case run.Verdict == papers.Undecided:
 		return undecided
+	case run.Verdict == papers.OnlyFitted:
+		return onlyFitted
 	}
 	trials := r.certifying(e)
 	switch {
@@ -98,7 +101,7 @@ func (r *Results) totals(all []papers.Experiment) totals {
 			continue
 		}
 		if s == disagrees || s == undecided || s == inOrder {
-			n.open.Add(run.Verdict, r.Decided(e, run.Rows))
+			n.open.Add(run.Verdict, r.decided(e, run))
 		}
 		n.judged = n.judged.Plus(run.Score)
 		for percent, score := range papers.ByTolerance(run.Rows) {
@@ -207,7 +210,7 @@ func (r *Results) verdict(e papers.Experiment) string {
 			s += ": no row about it tells where " + strings.Join(untold, "; and where ")
 		}
 	}
-	if d := r.Decided(e, run.Rows); d.Of > 0 {
+	if d := r.decided(e, run); d.Any() {
 		s += "; " + d.String()
 	}
 	return s

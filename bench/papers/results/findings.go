@@ -44,11 +44,16 @@ func rounded(figures []papers.Figure) []papers.Figure {
 	return all
 }
 
-// Decided says what rows of an experiment depend on that are out.
-func (r *Results) Decided(e papers.Experiment, rows []papers.Row) papers.Decided {
+// Decided says what rows of a report depend on that are out.
+func (r *Results) Decided(e papers.Experiment, report *papers.Report) papers.Decided {
 	found := make([]papers.Finding, len(r.Decisions))
 	for i, f := range r.Decisions {
 		found[i] = f.Finding
 	}
-	return papers.Decide(e, rows, found)
+	return papers.Decide(e, report, found)
+}
+
+// decided is Decided of a stored run.
+func (r *Results) decided(e papers.Experiment, run *Run) papers.Decided {
+	return r.Decided(e, &papers.Report{Seed: run.Seed, Seeds: run.Seeds, Rows: run.Rows, Identity: run.identified(e)})
 }

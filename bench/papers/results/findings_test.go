@@ -84,6 +84,11 @@ func decidedResults() ([]papers.Experiment, *Results) {
 		finding("d", "200 KB", 2, nil, []string{"x", "y"}, nil), finding("d", "400 KB", 2, nil, []string{"x", "y"}, nil),
 		finding("e", "200 KB", 2, []string{"x", "y"}, nil, nil),
 	} {
+		for _, e := range all {
+			if e.Name == f.Experiment {
+				f.Identity = r.Runs[e.Name].identified(e)
+			}
+		}
 		r.Decisions = append(r.Decisions, Finding{Finding: f})
 	}
 	return all, r
@@ -109,6 +114,23 @@ func TestTableAndCounts_sayWhatIsDecided(t *testing.T) {
 	}
 	if got, want := r.Brief(all), "; 1 of 3 with rows out decided; figures"; !strings.Contains(got, want) {
 		t.Errorf("no %q in %s", want, got)
+	}
+	// Findings of another setting are of no use, whether the run knows its own or not.
+	open := "0 of 3 that disagree"
+	all[2].Setting = []papers.Parameter{{Name: "links", Value: "10 Gbit/s"}}
+	if got := r.Counts(all); !strings.Contains(got, open) {
+		t.Errorf("of another setting: no %q in %s", open, got)
+	}
+	all[2].Setting = nil
+	r.Runs["c"].Identity = "another"
+	if got := r.Counts(all); !strings.Contains(got, open) {
+		t.Errorf("of another run: no %q in %s", open, got)
+	}
+	// A row that only a fit moves is said, and not counted.
+	r.Runs["c"].Identity = ""
+	all[2].Decisions[0].Ends, all[2].Decisions[0].Values[0].Fitted = "", true
+	if got, want := r.Table(all), "| c | disagrees; none of 2 rows out decided; 1 row moved by a fit, which decides nothing: buffer 200 KB moves 1 row"; !strings.Contains(got, want) {
+		t.Errorf("no %q in\n%s", want, got)
 	}
 	// While nothing was tried nothing is said of it.
 	r.Decisions = nil

@@ -63,14 +63,16 @@ func (h Head) by(machines []string) Head {
 type Run struct {
 	Experiment string `json:"experiment"`
 	Head
-	Seed    uint64         `json:"seed"`
-	Seeds   int            `json:"seeds"`
-	WallS   float64        `json:"wall_s"`
-	CPUS    float64        `json:"cpu_s"`
-	Verdict papers.Verdict `json:"verdict"`
-	Score   papers.Score   `json:"score"`
-	Because string         `json:"because,omitempty"`
-	Rows    []papers.Row   `json:"rows"` // those that the verdict depends on
+	Seed  uint64 `json:"seed"`
+	Seeds int    `json:"seeds"`
+	// Identity is papers.Experiment.Identity of the run; "": not known.
+	Identity string         `json:"identity,omitempty"`
+	WallS    float64        `json:"wall_s"`
+	CPUS     float64        `json:"cpu_s"`
+	Verdict  papers.Verdict `json:"verdict"`
+	Score    papers.Score   `json:"score"`
+	Because  string         `json:"because,omitempty"`
+	Rows     []papers.Row   `json:"rows"` // those that the verdict depends on
 }
 
 // Of is what is kept of a report. Machines of its parts take the place of the head's. That
@@ -84,7 +86,7 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 	}
 	run := &Run{
 		Experiment: r.Experiment, Head: h.by(r.Machines),
-		Seed: r.Seed, Seeds: max(r.Seeds, 1), WallS: short(r.WallS), CPUS: short(r.CPUS),
+		Seed: r.Seed, Seeds: max(r.Seeds, 1), Identity: r.Identity, WallS: short(r.WallS), CPUS: short(r.CPUS),
 		Verdict: r.Verdict, Score: r.Score, Because: r.Because,
 	}
 	for _, row := range r.Rows {
@@ -97,6 +99,9 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 	}
 	return run, nil
 }
+
+// identified is the run's identity, or that which it has if the setting is still the same.
+func (r *Run) identified(e papers.Experiment) string { return cmp.Or(r.Identity, e.Identity(r.Rows)) }
 
 // short keeps six digits.
 func short(x float64) float64 {

@@ -59,17 +59,20 @@ func (r *Results) Passing(experiment string) (names []string) {
 }
 
 // certifying are the trials of an experiment's mutants that say what its run is evidence
-// for: of the full form, with the run's seeds and its verdict. Without one for each mutant,
+// for: of the full form, with the run's seeds, its verdict and its identity, where one is known. Without one for each mutant,
 // there are none.
 func (r *Results) certifying(e papers.Experiment) (trials []Trial) {
 	run := r.Runs[e.Name]
 	if run == nil {
 		return nil
 	}
+	same := func(identity string) bool {
+		return identity == run.Identity || run.Identity == "" && identity == run.identified(e)
+	}
 	for _, m := range e.Mutants {
 		i := slices.IndexFunc(r.Mutants, func(t Trial) bool {
 			return t.Experiment == e.Name && t.Mutant == m.Name && !t.Quick &&
-				t.Seed == run.Seed && t.Seeds == run.Seeds && t.Itself == run.Verdict
+				t.Seed == run.Seed && t.Seeds == run.Seeds && t.Itself == run.Verdict && same(t.Identity)
 		})
 		if i < 0 {
 			return nil

@@ -46,14 +46,9 @@ const (
 	estimateHosts  = 2
 )
 
-// recorded is what comes to the port of a rate from so many TCP flows of hosts with 10
-// Gbit/s.
+// recorded is what comes to the port of a rate from so many TCP flows of hosts with 10 Gbit/s.
 func recorded(o papers.Options, mbit float64, flows int, d time.Duration) (sim.Config, *recorder, error) {
-	hosts := 10_000.0
-	if o.As("limit") == "hosts" {
-		hosts = mbit / float64(flows)
-	}
-	c, err := testbedConfig(o, fmt.Sprintf("leaf-spine:leaves=2,spines=1,hosts=%d,host-rate=%g,fabric-rate=%g", estimateHosts, hosts, mbit), d)
+	c, err := testbedConfig(o, fmt.Sprintf("leaf-spine:leaves=2,spines=1,hosts=%d,host-rate=10000,fabric-rate=%g", estimateHosts, mbit), d)
 	if err != nil {
 		return c, nil, err
 	}
@@ -83,11 +78,8 @@ func bumpTakes(p float64) time.Duration {
 	return time.Duration(1e3 * bumpQuantiles[len(bumpQuantiles)-1].us)
 }
 
-// How a bump's times follow one another, besides each by itself.
-const (
-	slowly     = "slowly"
-	constantly = "constantly"
-)
+// slowly is how a bump's times follow one another, besides each by itself.
+const slowly = "slowly"
 
 // slowlyFor is how long a bump takes the same time with each packet, if times change slowly.
 const slowlyFor = time.Millisecond
@@ -99,7 +91,6 @@ func forwarded(list []passing, times string, seed uint64) []passing {
 	last, until, takes := time.Duration(0), time.Duration(-1), bumpTakes(.5)
 	for i, p := range list {
 		switch {
-		case times == constantly:
 		case times == slowly && p.at < until:
 		default:
 			takes, until = bumpTakes(rng.Float64()), p.at+slowlyFor

@@ -85,11 +85,9 @@ func table31() papers.Experiment {
 		},
 		Decisions: []papers.Decision{
 			{Parameter: "which five mappings of a pattern the thesis has run", About: []string{"random", "inter-pod incoming", "same-ID outgoing"},
-				Ends:   "five are stated; of 40 sets of five the one that is closest to the thesis' row is what chance allows",
-				Values: []papers.DecisionValue{{Name: "the closest of 40 sets", Replace: map[string]string{"mappings": closest}}}},
+				Values: []papers.DecisionValue{{Name: "the closest of 40 sets to each row", Replace: map[string]string{"mappings": closest}, Fitted: true}}},
 			{Parameter: "whether hosts of the pattern same-ID outgoing have a receiver each", About: []string{"same-ID outgoing"},
-				Ends:   "they have, as the thesis states of all patterns, or some share one",
-				Values: []papers.DecisionValue{{Name: "some share one", Replace: map[string]string{"same-ID outgoing": "shared"}}}},
+				Values: []papers.DecisionValue{{Name: "some share one, against the thesis' words", Replace: map[string]string{"same-ID outgoing": "shared"}, Fitted: true}}},
 		},
 		Run: runTable31,
 	}

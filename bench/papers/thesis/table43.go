@@ -64,20 +64,19 @@ func table43() papers.Experiment {
 		},
 		Decisions: []papers.Decision{
 			{Parameter: "what ECMP hashes", About: []string{"ECMP by destination"},
-				Ends: "the thesis says the destination's address; its pod, or the flow, are what else switches hash",
 				Values: []papers.DecisionValue{
-					{Name: "the destination's pod", Replace: map[string]string{"ECMP by destination": "ECMP by destination's pod"}},
-					{Name: "the flow", Replace: map[string]string{"ECMP by destination": "by flow", "ECMP by destination's pod": "by flow"}},
+					// The thesis says: the destination's address.
+					{Name: "the destination's pod", Replace: map[string]string{"ECMP by destination": "ECMP by destination's pod"}, Fitted: true},
+					{Name: "the flow", Replace: map[string]string{"ECMP by destination": "by flow", "ECMP by destination's pod": "by flow"}, Fitted: true},
 				}},
 			{Parameter: "what a flow does for which global first fit finds no path", About: []string{"GFF"},
-				Ends: "it hashes, or has the first path, or that of its pod",
+				Ends: "it hashes, or has the first path, or that of its pod", Discrete: true,
 				Values: []papers.DecisionValue{
 					{Name: "takes the first path", Replace: map[string]string{"GFF": "GFF, else first"}},
 					{Name: "takes the path of its destination's pod", Replace: map[string]string{"GFF": "GFF, else by pod"}},
 				}},
 			{Parameter: "which mapping of a random pattern the thesis has run", About: []string{"random", "staggered"},
-				Ends:   "it does not say how many; of 200 the one that is closest to its row is what chance allows",
-				Values: []papers.DecisionValue{{Name: "the closest of 200", Replace: map[string]string{"mappings": closest}}}},
+				Values: []papers.DecisionValue{{Name: "the closest of 200 to each row", Replace: map[string]string{"mappings": closest}, Fitted: true}}},
 		},
 		Run: runTable43,
 	}
