@@ -18,8 +18,9 @@ const (
 	vl2Quick    = "vl2:d0=2,d1=4,d2=4,hosts=10,host-rate=1000,fabric-rate=10000,core-rate=10000"
 )
 
-// wholeFlows is DRILL without its grain: a flow keeps to one path.
-var wholeFlows = papers.Mutant{Name: "DRILL hashes flows", About: []string{"DRILL"}, Replace: map[string]string{drill.policy: ecmp.policy}}
+// wholeFlows is DRILL without its grain: it chooses for a flow's first packet. It is not ECMP,
+// which would be the same run as the ECMP beside it.
+var wholeFlows = papers.Mutant{Name: "DRILL chooses for whole flows", About: []string{"DRILL"}, Replace: map[string]string{drill.policy: drillFlow.policy}}
 
 var fourSchemes = []scheme{ecmp, conga, presto, drill}
 
