@@ -64,7 +64,7 @@ var tables2Setting = []papers.Parameter{
 	stated("fat-tree", "of the largest commodity switches in three layers, k³/4 hosts (§3.1.1)"),
 	stated("hierarchy", "high-end switches in the core and aggregation layers, 1:1"),
 	chosen("core", "half as many switches as one has ports", "the most that a switch of the layer below reaches with half of its ports; the thesis has no formula"),
-	chosen("costs", "not compared, but for the product of two numbers of the thesis, a row of our own", "they are the prices of switches by vendor and year, which the thesis does not list"),
+	chosen("costs", "not compared, but for the product of two numbers of one sentence of the thesis, which scores nothing", "they are the prices of switches by vendor and year, which the thesis does not list"),
 }
 
 var tables2Mutants = []papers.Mutant{
