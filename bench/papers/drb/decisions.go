@@ -20,6 +20,9 @@ func windowOf(about []string, ends string, kilobytes ...int) papers.Decision {
 	return d
 }
 
+// theirs is why no other window is plausible where the paper states one.
+const theirs = "it is the stated 256 KB, or the 65,535 bytes of a TCP without window scaling; what lies between is fitted"
+
 // windowsFitted is windowOf of which the first sizes are fitted: the paper states none of them.
 func windowsFitted(about []string, ends string, fitted []int, others ...int) papers.Decision {
 	d := windowOf(about, ends, slices.Concat(fitted, others)...)
@@ -39,10 +42,12 @@ func delayOf(us int) time.Duration { return time.Duration(us) * time.Microsecond
 const dataAlone = "data packets"
 
 // averaged is what the mean resequencing delay is of: the paper says of packets, and its
-// resequencer sees acknowledgements, too, which have no gap to wait for.
+// resequencer sees acknowledgements, too, which have no gap to wait for. It is of Fig. 6's
+// VL2, which it takes further from the paper. So it explains nothing in the fat-tree either,
+// of which the figure has the other half, though there both delays would come in.
 var averaged = papers.Decision{
 	Parameter: "packets of which the resequencing delay is the mean", About: []string{"RB"},
-	Ends:   "there are no other packets",
+	Ends: "there are no other packets", Discrete: true,
 	Values: []papers.DecisionValue{{Name: "data and acknowledgements", Replace: map[string]string{dataAlone: "data and acknowledgements"}}},
 }
 

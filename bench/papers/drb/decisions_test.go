@@ -9,33 +9,59 @@ import (
 	"weft/bench/sim"
 )
 
-// Every decision names its values, and each changes something.
+// Every value of every decision is another one than the experiment's own: it changes the
+// configuration of a run, or what is made of one.
 func TestDecisions(t *testing.T) {
-	subjects, err := papers.WithDecisions(Experiments())
+	for _, e := range Experiments() {
+		for _, d := range e.Decisions {
+			for _, v := range d.Values {
+				if !tunes(t, e.Name, v) && !replaces(v) {
+					t.Errorf("%s, %s: %s changes nothing", e.Name, d.Parameter, v.Name)
+				}
+			}
+		}
+	}
+	if own := (papers.DecisionValue{Tune: func(c *sim.Config) { c.TCP.WindowBytes = effective }}); tunes(t, "drb-f9", own) {
+		t.Error("a window as the experiment has it changes something")
+	}
+	if replaces(papers.DecisionValue{Replace: map[string]string{"nobody asks for this": "x"}}) {
+		t.Error("a name that nobody asks for changes something")
+	}
+}
+
+// tunes reports whether a value changes the configuration of an experiment.
+func tunes(t *testing.T, experiment string, v papers.DecisionValue) bool {
+	t.Helper()
+	if v.Tune == nil {
+		return false
+	}
+	o, fabric := papers.Options{Seed: 1}, parse(t, fatTree8)
+	c := network(o, fabric, "drb", steady)
+	var err error
+	switch experiment {
+	case "drb-f8":
+		c, err = multipath(o, fabric, 8, steady)
+	case "drb-f10", "drb-f11", "drb-f12":
+		c, err = testbed(o, "ecmp", false, testbedTimes)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, s := range subjects {
-		v := s.Variant
-		if v == nil || v.Tune == nil {
-			continue
-		}
-		changed := false
-		for _, subflows := range []int{0, 8} {
-			c, err := testbed(papers.Options{Seed: 1}, "ecmp", false, testbedTimes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			c.TCP.Subflows = subflows
-			c.TCP.WindowBytes = 1 // as none has
-			before := c
-			v.Tune(&c)
-			changed = changed || c.TCP != before.TCP || c.Delay != before.Delay || c.HostQueueBytes != before.HostQueueBytes || c.Known != before.Known || c.Workload != before.Workload
-		}
-		if !changed {
-			t.Errorf("%s: %s changes nothing", s.Name, v)
-		}
+	before := c
+	v.Tune(&c)
+	return c.TCP != before.TCP || c.Delay != before.Delay || c.HostQueueBytes != before.HostQueueBytes || c.Known != before.Known || c.Workload != before.Workload
+}
+
+// replaces reports whether somebody asks for a name that a value replaces.
+func replaces(v papers.DecisionValue) bool {
+	m := measured{Result: &sim.Result{AckPackets: 2}}
+	m.Resequencing = histogram(100, 300)
+	of := func(o papers.Options) (x [4]float64) {
+		x[0], x[1] = resequenced(o, m), float64(atFullLoad(o, 100))
+		x[2], x[3] = alsoArriving(o, .5)
+		return x
 	}
+	return of(papers.Options{Variant: &papers.Variant{Name: v.Name, Replace: v.Replace}}) != of(papers.Options{})
 }
 
 // Where both layers of switches hash alike, flows see three of nine cores, one of each

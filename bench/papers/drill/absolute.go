@@ -38,12 +38,6 @@ var (
 		Parameter: "one size of all flows", About: []string{fiveDown},
 		Values: []papers.DecisionValue{fitted(as(sizes, twoMB))},
 	}
-	byRate = papers.Decision{
-		Parameter: "rates", About: []string{fiveDown},
-		Values: []papers.DecisionValue{fitted(papers.DecisionValue{Name: "1 and 4 Gbit/s, against the paper's words", Replace: map[string]string{
-			scaledUp: "leaf-spine:leaves=16,spines=4,hosts=20,host-rate=1000,fabric-rate=4000",
-		}})},
-	}
 )
 
 func delays(d time.Duration) papers.DecisionValue {

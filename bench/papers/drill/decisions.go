@@ -12,9 +12,10 @@ var all = []string{"ECMP", "CONGA", "Presto", "DRILL", "Random", "RR", "FCT", "w
 
 // The parameters that the paper leaves open, for the experiments with its trace.
 var (
+	// byTraffic has no Ends: how many leaves send is one axis of the trace's pattern, which has
+	// racks of one service, hot racks and local traffic, too.
 	byTraffic = papers.Decision{
 		Parameter: "traffic", About: all,
-		Ends:   "from all leaves to two of sixteen; with one alone nobody shares hop 2 with it",
 		Values: []papers.DecisionValue{as(quarter, anyToAny), as(quarter, half), as(quarter, eighth)},
 	}
 	bySizes = papers.Decision{
@@ -29,9 +30,9 @@ var (
 		Parameter: "last segments", About: all, Ends: "there is no third way", Discrete: true,
 		Values: []papers.DecisionValue{as(wholeEnds, shortEnds)},
 	}
+	// byBuffer has no Ends: no buffer that the ports of a switch share is tried.
 	byBuffer = papers.Decision{
 		Parameter: "buffer of each port", About: all,
-		Ends:   "from what two flows overflow to what nothing does",
 		Values: []papers.DecisionValue{buffers("50 frames", 50), buffers("200 frames", 200), buffers("400 frames", 400), buffers("1,000 frames", 1000)},
 	}
 	byWindow = papers.Decision{
@@ -45,8 +46,9 @@ var (
 		Parameter: "TCP's initial window", About: all, Ends: "from Linux 2.6's 3 to 2.6.39's 10",
 		Values: []papers.DecisionValue{{Name: "10 segments", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 10 }}},
 	}
+	// byTimeout has no Ends: the lesser value, 1 ms, is still 8 full queues at 10 Gbit/s.
 	byTimeout = papers.Decision{
-		Parameter: "least retransmission timeout", About: all, Ends: "from one that costs no more than a queue to Linux's",
+		Parameter: "least retransmission timeout", About: all,
 		Values: []papers.DecisionValue{timeouts("1 ms", time.Millisecond), timeouts("200 ms", 200*time.Millisecond)},
 	}
 )

@@ -77,7 +77,7 @@ var incast = papers.Experiment{
 					papers.Info(hop, "drops", float64(f.result.Places[place].Drops)))
 			}
 		}
-		out.Because = because(o, "32 answers at once overflow the last hop by every scheme, so p99.99 is two timeouts; with queues of 1,000 frames nothing is lost, and the last hop decides for all alike. No value of buffers, timeouts and traffic makes schemes differ; at the first hop DRILL waits least, as in the paper, but at this load nobody drops anything there")
+		out.Because = because(o, "32 answers at once overflow the last hop by every scheme, so p99.99 is two timeouts; with queues of 1,000 frames nothing is lost, and the last hop decides for all alike. At the first hop DRILL waits least, as in the paper, but at this load nobody drops anything there")
 		out.Charts = []papers.Chart{g.cdfs("Fig. 14a: load 0.2", .2), g.cdfs("Fig. 14b: load 0.35", .35)}
 		return out, nil
 	},

@@ -16,7 +16,7 @@ func Planned(experiment string) int { return max(moreSeeds[experiment], papers.E
 // estimated for all others, by the hosts, loads and times of their runs. With -j cores a
 // run takes as much less time.
 var perSeed = map[string]float64{
-	"drb-appendix-b": 54, "drb-f6-fattree": 85, "drb-f6-vl2": 60, "drb-f7": 120, "drb-f9": 21,
+	"drb-appendix-b": 54, "drb-f6-fattree": 85, "drb-f6-vl2": 60, "drb-f7": 120, "drb-f8": 300, "drb-f9": 21,
 	"drb-5.5": 160, "drb-f10": 21, "drb-f11": 18, "drb-f12": 11,
 	"luopan-f2": 120, "luopan-f9": 150, "luopan-f10": 150, "luopan-f11": 150, "luopan-f12": 90,
 	"luopan-f13": 150, "luopan-f14": 150, "luopan-f15": 120, "luopan-f16": 180, "luopan-f17": 120,

@@ -116,7 +116,7 @@ func figure511() papers.Experiment {
 			stated("updates", "of one flow 25 µs late"),
 			stated("compared", "the estimate with late updates, and the one with updates in time"),
 			chosen("how the rate is limited", "by the port that both flows share", "not stated; with hosts of 2.5 Gbit/s each nothing ever waits at the port, so 100 % come out however late updates are"),
-			chosen("always", "is 100 % of the packets of both flows, when they come", "the thesis: the difference was always under 2 MTU"),
+			chosen("always", "is 100 % of the packets of both flows, when they come", "the thesis: the difference was always under 2 MTU. Our first version let a tenth of the packets break that"),
 		}, estimateSetting...),
 		Mutants: []papers.Mutant{{Name: "updates are 1 ms late", About: []string{"difference"}, Replace: map[string]string{"updates": "1ms"}}},
 		Run:     runFigure511,
@@ -140,7 +140,7 @@ func runFigure511(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	q := estimateQueue(o, rate)
 	d := apart(lengths(list, q), lengthsAt(later(list, other, late), q, list))
 	out.Rows = []papers.Row{
-		papers.Within(fmt.Sprintf(under, 2), "% of packets", 100, percentWithin(d, 2*mtu), tolerance),
+		papers.AtLeast(fmt.Sprintf(under, 2), "% of packets", 100, percentWithin(d, 2*mtu), 0),
 		papers.Info("difference, mean", "bytes", meanOf(d)),
 		papers.Info("difference, most", "bytes", quantile(d, 1)),
 	}

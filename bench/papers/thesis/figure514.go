@@ -34,8 +34,11 @@ func figure514() papers.Experiment {
 			chosen("traffic", "5 flows without end from one rack to a host of the other, 10 s", "the thesis: a set of flows"),
 			chosen("chosen packets", "are marked, and TCP understands marks", "§5.3.1 marks or drops; the figure's text speaks of marks"),
 		}, testbedSetting...),
-		Mutants: []papers.Mutant{{Name: "RED chooses no packet", About: []string{"RED"}, Replace: map[string]string{"RED": ""}}},
-		Run:     runFigure514,
+		Mutants: []papers.Mutant{
+			{Name: "RED's thresholds are 100 times as high", About: []string{"RED"}, Replace: map[string]string{"thresholds": "100"}},
+			{Name: "RED's max_p are a hundredth", About: []string{"RED"}, Replace: map[string]string{"max_p": "0.01"}},
+		},
+		Run: runFigure514,
 	}
 }
 
@@ -58,10 +61,11 @@ func runFigure514(ctx context.Context, o papers.Options) (*papers.Outcome, error
 		c.SampleEvery, c.OnSample = 100*time.Microsecond, func(_ time.Duration, v sim.View) {
 			queues[i] = append(queues[i], float64(v.QueueBytes(portTo(receiver)))/1e3)
 		}
-		if s.maxP > 0 && o.As("RED") != "" {
+		if s.maxP > 0 {
 			red := aqm.REDConfig{
 				Queue: aqm.VirtualQueue{RateMbit: 1000, Room: testbedBuffer},
-				Min:   redMin, Max: redMax, MaxP: s.maxP, Weight: redWeight, Mark: true, Seed: o.Seed,
+				Min:   redMin * int(valueOf(o, "thresholds", 1)), Max: redMax * int(valueOf(o, "thresholds", 1)),
+				MaxP: s.maxP * valueOf(o, "max_p", 1), Weight: redWeight, Mark: true, Seed: o.Seed,
 			}
 			if _, err := aqm.NewRED(red); err != nil {
 				return nil, err

@@ -31,7 +31,7 @@ func figure516() papers.Experiment {
 			chosen("fairness", "Jain's index of goodputs in windows of 250 ms, where two or more flows send; oscillation: the standard deviation of a flow's windows by the fair share", "the thesis shows curves and gives no figures"),
 			chosen("end", "25 s after the fifth flow has begun, none ends before", "not stated"),
 		}, testbedSetting...),
-		Mutants: []papers.Mutant{{Name: "the bump marks nothing", About: []string{"DCTCP"}, Replace: map[string]string{"DCTCP": ""}}},
+		Mutants: []papers.Mutant{lateMarks},
 		Run:     runFigure516,
 	}
 }
@@ -66,8 +66,8 @@ func runFigure516(ctx context.Context, o papers.Options) (*papers.Outcome, error
 				shares[i] = append(shares[i], window)
 			}
 		}
-		if o.As(scheme) == "DCTCP" {
-			withDCTCP(&c, sim.EdgeUp)
+		if scheme == "DCTCP" {
+			withDCTCP(o, &c, sim.EdgeUp)
 		}
 		configs[i] = c
 	}

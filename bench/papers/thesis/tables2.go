@@ -64,7 +64,7 @@ var tables2Setting = []papers.Parameter{
 	stated("fat-tree", "of the largest commodity switches in three layers, k³/4 hosts (§3.1.1)"),
 	stated("hierarchy", "high-end switches in the core and aggregation layers, 1:1"),
 	chosen("core", "half as many switches as one has ports", "the most that a switch of the layer below reaches with half of its ports; the thesis has no formula"),
-	chosen("costs", "not compared", "they are the prices of switches by vendor and year, which the thesis does not list"),
+	chosen("costs", "not compared, but for the product of two numbers of one sentence of the thesis, which scores nothing", "they are the prices of switches by vendor and year, which the thesis does not list"),
 }
 
 var tables2Mutants = []papers.Mutant{
@@ -77,7 +77,7 @@ func table21() papers.Experiment {
 		Name: "thesis-t2.1", Source: "thesis §2.1.3, Table 2.1",
 		Title: "the largest clusters of hosts with 1 Gbit/s without oversubscription: computed, costs left out",
 		Setting: append([]papers.Parameter{
-			stated("a port of 10 Gbit/s", "is that of 10 hosts"),
+			chosen("a port of 10 Gbit/s", "is that of 10 hosts", "the ratio of the rates; the thesis has no formula"),
 			chosen("ports of the smallest high-end switches", "28, 32 and 64", "the text that we have has lost the column; these are the ports of 2002, 2004 and 2006 as we recall them from the table's first version (SIGCOMM 2008, Table 2)"),
 		}, tables2Setting...),
 		Mutants: tables2Mutants,
@@ -103,7 +103,7 @@ func runTable21(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 		out.Rows = append(out.Rows, papers.Within(label, "hosts", float64(r.hosts), d.fatTree(r.ports), tolerance),
 			papers.Info(label, "switches per 1,000 hosts", 1000*float64(fatTreeSwitches(r.ports))/float64(fatTreeHosts(r.ports))))
 	}
-	explain(out, o, "up to 2008 the thesis' hierarchies have as many hosts as 16 core switches join, and that of 32-port switches as 24: its formula for these years is not half of the ports, which it has from 2010 on")
+	explain(out, o, "the thesis' hierarchies of 28, 64 and 128 ports have as many hosts as 16 core switches join, and that of 32 ports as 24; from 140 ports on they are half of the ports")
 	return unchanged(out, o), nil
 }
 
@@ -119,7 +119,7 @@ func table22() papers.Experiment {
 	return papers.Experiment{
 		Name: "thesis-t2.2", Source: "thesis §2.1.3, Table 2.2",
 		Title:   "the largest clusters of hosts with 10 Gbit/s without oversubscription: computed, costs left out",
-		Setting: append([]papers.Parameter{stated("a port of 40 Gbit/s", "is that of 4 hosts of 10 Gbit/s")}, tables2Setting...),
+		Setting: append([]papers.Parameter{chosen("a port of 40 Gbit/s", "is that of 4 hosts of 10 Gbit/s", "the ratio of the rates; the thesis has no formula, and its table is as if it were that of 10")}, tables2Setting...),
 		Mutants: tables2Mutants,
 		Decisions: []papers.Decision{{
 			Parameter: "hosts per port of the aggregation layer", About: []string{"hierarchy"},

@@ -29,6 +29,9 @@ type QCN struct {
 	flows map[uint64]*slowed
 
 	most float64 // bytes of the virtual queue
+
+	passed     VirtualQueue // what the reaction point lets pass, as the same port would hold it
+	mostPassed float64
 }
 
 // maxMessages bounds those on their way.
@@ -55,7 +58,7 @@ func NewQCN(c QCNConfig) (*QCN, error) {
 	if _, err := qcn.NewReaction(c.Reaction, c.Reaction.Limit, 0); err != nil {
 		return nil, err
 	}
-	return &QCN{c: c, queue: c.Queue, point: qcn.NewCongestion(c.Point), flows: make(map[uint64]*slowed)}, nil
+	return &QCN{c: c, queue: c.Queue, passed: c.Queue, point: qcn.NewCongestion(c.Point), flows: make(map[uint64]*slowed)}, nil
 }
 
 // Congestion is the Discipline of the port that is watched.
@@ -67,11 +70,15 @@ func (q *QCN) Reaction() Discipline { return (*reactionPoint)(q) }
 // Most is the most bytes that the congestion point's virtual queue has held.
 func (q *QCN) Most() float64 { return q.most }
 
+// MostPassed is the most bytes that a virtual queue as the congestion point's would have held
+// of what the reaction point let pass.
+func (q *QCN) MostPassed() float64 { return q.mostPassed }
+
 // Sampled is how many packets the congestion point has told of.
 func (q *QCN) Sampled() uint64 { return q.point.Sampled }
 
-// Forget begins Most anew.
-func (q *QCN) Forget() { q.most = 0 }
+// Forget begins Most and MostPassed anew.
+func (q *QCN) Forget() { q.most, q.mostPassed = 0, 0 }
 
 type congestionPoint QCN
 
@@ -93,6 +100,15 @@ type reactionPoint QCN
 
 // Arrive drops what exceeds a flow's rate.
 func (q *reactionPoint) Arrive(a Arrival) Verdict {
+	v := q.choose(a)
+	if v == Pass {
+		q.passed.Put(a.Now, a.Bytes)
+		q.mostPassed = max(q.mostPassed, q.passed.length)
+	}
+	return v
+}
+
+func (q *reactionPoint) choose(a Arrival) Verdict {
 	q.hear(a.Now)
 	f := q.flows[a.Flow]
 	if f == nil {

@@ -29,7 +29,7 @@ type RED struct {
 }
 
 // packetBytes are what an average falls by one step for, while the queue is empty.
-const packetBytes = 1514
+const packetBytes = 1500
 
 // NewRED returns a RED before its first packet. An error names the field that is wrong.
 func NewRED(c REDConfig) (*RED, error) {
@@ -50,8 +50,11 @@ func NewRED(c REDConfig) (*RED, error) {
 // Arrive is Discipline's.
 func (r *RED) Arrive(a Arrival) Verdict {
 	found, fits := r.queue.Put(a.Now, a.Bytes)
-	r.rest(r.queue.empty)
-	r.average += (found - r.average) * r.c.Weight
+	if found > 0 {
+		r.average += (found - r.average) * r.c.Weight
+	} else {
+		r.rest(r.queue.empty)
+	}
 	v := r.choose(a.Capable)
 	if v == Drop && fits {
 		r.queue.take(a.Bytes)
@@ -59,12 +62,12 @@ func (r *RED) Arrive(a Arrival) Verdict {
 	return v
 }
 
-// rest lets the average fall while the queue is empty, a step for each packet that could
-// have been sent (Floyd and Jacobson §4).
+// rest lets the average fall for the time that the queue was empty, a step for each packet
+// that could have been sent. It is in place of the step of the packet that ends that time
+// (Floyd and Jacobson 1993, Fig. 2).
 func (r *RED) rest(empty time.Duration) {
-	if packets := math.Floor(float64(empty) * r.c.Queue.RateMbit / (8e3 * packetBytes)); packets > 0 {
-		r.average *= math.Pow(1-r.c.Weight, packets)
-	}
+	packets := float64(empty) * r.c.Queue.RateMbit / (8e3 * packetBytes)
+	r.average *= math.Pow(1-r.c.Weight, packets)
 }
 
 // choose is by the average. Chosen packets are spread evenly: the more have passed since the

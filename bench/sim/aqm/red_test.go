@@ -59,8 +59,9 @@ func TestRED_marksOnlyWhoIsCapable(t *testing.T) {
 	}
 }
 
-// What RED drops is not in its queue, and an idle queue's average falls as if packets had
-// found nothing.
+// What RED drops is not in its queue. The average falls while the queue is empty, as if packets
+// had found nothing, and not once more for the packet that ends that; where the queue is just
+// empty it stays.
 func TestRED_average(t *testing.T) {
 	c := REDConfig{Queue: VirtualQueue{RateMbit: 1000}, Min: 1000, Max: 2000, MaxP: .1, Weight: .5}
 	r, err := NewRED(c)
@@ -71,9 +72,14 @@ func TestRED_average(t *testing.T) {
 	if got := r.Arrive(Arrival{Bytes: 1000}); got != Drop || r.queue.length != 10_000 || r.average != 5000 {
 		t.Fatalf("%v, queue %v, average %v", got, r.queue.length, r.average)
 	}
-	// 80 µs drain it, and three packets of 1514 bytes take 36.336 µs.
-	r.Arrive(Arrival{Now: 80*time.Microsecond + 36_400, Bytes: 1000})
-	if want := 5000. / 8 / 2; math.Abs(r.average-want) > 1e-6 {
-		t.Errorf("average %v, want %v", r.average, want)
+	// 80 µs drain it, and three packets of 1,500 bytes take 36 µs. The packet then takes 8.
+	for _, x := range []struct {
+		at   time.Duration
+		want float64
+	}{{116, 5000. / 8}, {124, 5000. / 8}, {132 + 12, 5000. / 16}, {144 + 4, (500 + 5000./16) / 2}} {
+		r.Arrive(Arrival{Now: x.at * time.Microsecond, Bytes: 1000})
+		if math.Abs(r.average-x.want) > 1e-6 {
+			t.Errorf("at %d µs: average %v, want %v", x.at, r.average, x.want)
+		}
 	}
 }
