@@ -151,7 +151,7 @@ func TestSimMutants_failsIfAnUnknownOnePasses(t *testing.T) {
 	if exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "drb-f1: passes as well where all of it") || !strings.Contains(b.String(), "2 pass") {
 		t.Errorf("%v, and\n%s", err, b.String())
 	}
-	list[0].Name, list[0].Mutants = "thesis-t3.1", []papers.Mutant{{Name: "the classifier moves no flow", About: []string{"run"}}}
+	list[0].Name, list[0].Mutants = "luopan-f2", []papers.Mutant{{Name: "luopan chooses at random", About: []string{"run"}}}
 	if err := o.mutants(t.Context(), &b, io.Discard, list, nil); err != nil {
 		t.Errorf("a known one: %v", err)
 	}

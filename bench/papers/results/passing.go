@@ -3,7 +3,6 @@ package results
 // known are the mutants that pass, by experiment and mutant, with the reason. There is no
 // other place for one: weft sim mutants fails on those that are not here.
 var known = map[[2]string]string{
-	{"drill-f11", "DRILL takes random ports"}:       "random ports are as good in the small form, and the paper's figure has no Random beside DRILL",
 	{"luopan-f2", "luopan chooses at random"}:       "random choices are as good in the small form, in which luopan itself disagrees",
 	{"luopan-f17", "luopan chooses at random"}:      "random choices are as good in the small form, in which luopan itself disagrees",
 	{"thesis-f5.14", "RED's max_p are a hundredth"}: "the small form is too short for the average of the queue; in the full form the mutant fails",
