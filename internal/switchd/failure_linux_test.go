@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/eventlog"
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
@@ -82,7 +83,7 @@ func TestAgents_aFailureIsKnownAndHeals(t *testing.T) {
 	}
 	// On a busy machine hellos are late, and a link that works is down for a moment.
 	for name, top := range who {
-		l.soon("all links are up again for "+name, func() bool { return len(top().Down()) == 0 })
+		kerneltest.Within(t, kerneltest.Patience, "all links are up again for "+name, func() bool { return len(top().Down()) == 0 })
 	}
 }
 
