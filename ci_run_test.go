@@ -58,7 +58,7 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 		"WEFT_TESTS=all go test .\n",
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
 		"WEFT_TESTS= go test ./...\n",             // the README's
-		"WEFT_TESTS=unraced go test -run ^(TestA|TestB)$ ./internal/daemon ./lab\n",
+		"WEFT_TESTS=unraced go test -p 1 -run ^(TestA|TestB)$ ./internal/daemon ./lab\n",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/kernel/internal/seam ",
 		"WEFT_TESTS=all go test -p 2 -race -short",
@@ -86,7 +86,7 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 		{"all go test .", "no", "", false}, // the tree: nothing else runs
 		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
 		{"WEFT_TESTS= go test ./...", "panic: no", "plain", false},
-		{"unraced go test -run", "panic: no", "unraced", false},
+		{"unraced go test -p 1 -run", "panic: no", "unraced", false},
 		{"list -f", "no", "whole", false}, // else it would run nothing
 		{"tools/spoiled", "no", "unraced", false},
 		{"-race -short ./internal/daemon", "WARNING: DATA RACE", "labs", false},
