@@ -2,7 +2,6 @@ package join
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -28,14 +27,6 @@ type loop struct {
 	latest     int64           // the Revision of registered
 	stepped    time.Time       // when the keys changed last
 	said       map[string]bool // whose Problems the log has
-}
-
-// lingering is a peer whose registration has ended.
-type lingering struct {
-	mesh.Peer
-	until  time.Time
-	heard  uint64
-	silent int // looks in a row at which nothing had been heard
 }
 
 // run is the goroutine.
@@ -99,36 +90,13 @@ func (l *loop) take(u Update) {
 	}
 	l.stale = true
 	l.update(func(s *Status) {
-		s.Members += uint64(len(u.Put) + len(u.Gone))
+		s.Updates += uint64(len(u.Put) + len(u.Gone))
 		s.Following = true
 		s.Refused = l.view.Refused()
 		if s.Registered && !l.readOnly {
 			s.Why = ""
 		}
 	})
-}
-
-// takeOwn takes the host's own registration, as the directory has it. One that has been
-// written though the answer was lost is the first with its keys. One that is not the host's
-// somebody else has written: it is written again.
-func (l *loop) takeOwn(m *mesh.Member) {
-	own := l.member(&l.c)
-	if !slices.Equal(m.Keys, own.Keys) {
-		if l.put && m.Revision > l.latest {
-			l.put = false
-			l.log.Warn("registration overwritten", "name", m.Name)
-		}
-		return
-	}
-	for i := range l.self.Keys {
-		k := &l.self.Keys[i]
-		if k.Announced == 0 || m.Revision < k.Announced {
-			k.Announced = m.Revision
-		}
-		if i == 0 && (k.InUse == 0 || m.Revision < k.InUse) {
-			k.InUse = m.Revision
-		}
-	}
 }
 
 // lost takes note that the directory tells nothing any more. The registration may have ended.
@@ -223,122 +191,4 @@ func (l *loop) isReady() {
 			close(l.ready)
 		}
 	}
-}
-
-// linger finds the peers whose registration has ended and that are to stay, given those that
-// are registered. A peer whose name or prefixes somebody has now does not stay.
-func (l *loop) linger(registered []mesh.Peer) {
-	if l.c.Linger == 0 || l.c.Heard == nil {
-		return
-	}
-	stays := func(p *mesh.Peer) bool {
-		if l.view.Has(p.Name) {
-			return false
-		}
-		for i := range registered {
-			for _, prefix := range p.Prefixes {
-				if slices.ContainsFunc(registered[i].Prefixes, prefix.Overlaps) {
-					return false
-				}
-			}
-		}
-		return true
-	}
-	l.left = slices.DeleteFunc(l.left, func(p *lingering) bool { return !stays(&p.Peer) })
-	for i := range l.peers {
-		p := &l.peers[i]
-		if stays(p) && !slices.ContainsFunc(l.left, func(q *lingering) bool { return q.Name == p.Name }) {
-			l.left = append(l.left, &lingering{Peer: *p, until: time.Now().Add(l.c.Linger), heard: l.c.Heard(p.Name)})
-		}
-	}
-}
-
-// silence is after how many looks without a datagram a lingering peer goes.
-const silence = 3
-
-// look has peers go that have lingered for long enough, or are not heard.
-func (l *loop) look() {
-	now := time.Now()
-	n := len(l.left)
-	l.left = slices.DeleteFunc(l.left, func(p *lingering) bool {
-		if heard := l.c.Heard(p.Name); heard != p.heard {
-			p.heard, p.silent = heard, 0
-		} else {
-			p.silent++
-		}
-		return p.silent >= silence || now.After(p.until)
-	})
-	if len(l.left) < n {
-		for i := len(l.peers) - 1; i >= 0; i-- { // else they would begin to linger anew
-			if l.gone(l.peers[i].Name) {
-				l.peers = slices.Delete(l.peers, i, i+1)
-			}
-		}
-		l.stale = true
-	}
-}
-
-// gone reports whether a peer is neither registered nor lingering.
-func (l *loop) gone(name string) bool {
-	return !l.view.Has(name) && !slices.ContainsFunc(l.left, func(p *lingering) bool { return p.Name == name })
-}
-
-// member is what the host is.
-func (l *loop) member(c *Config) mesh.Member {
-	m := mesh.Member{Name: c.Name, Endpoints: c.Endpoints, Prefixes: c.Prefixes, Seen: l.view.Seen()}
-	for _, k := range l.self.Keys {
-		m.Keys = append(m.Keys, k.Public())
-	}
-	return m
-}
-
-// register tells the directory what the host is, if it does not know. What the host has seen
-// it tells once its tunnel has the peers that follow. It is not registered before, as others do
-// not forget a key as long as somebody is registered who has not seen the next one.
-func (l *loop) register(ctx context.Context) {
-	m := l.member(&l.c)
-	switch begins := l.registered.Name == ""; {
-	case begins && (l.stale || !l.told):
-		return
-	case l.stale:
-		m.Seen = l.registered.Seen
-	}
-	if l.put && m.Seen <= l.registered.Seen && slices.Equal(m.Keys, l.registered.Keys) {
-		return
-	}
-	once, cancel := context.WithTimeout(ctx, maxPatient)
-	defer cancel()
-	revision, err := l.c.Directory.Put(once, m)
-	if errors.Is(err, ErrReadOnly) {
-		l.readOnly, err = true, nil
-	}
-	if err != nil {
-		l.update(func(s *Status) {
-			if s.Registered || s.Why == "" {
-				l.log.Warn("not registered", "why", err)
-			}
-			s.Registered, s.Why = false, err.Error()
-		})
-		l.put = false
-		return
-	}
-	for i := range l.self.Keys {
-		k := &l.self.Keys[i]
-		if k.Announced == 0 {
-			k.Announced = revision
-		}
-		if i == 0 && k.InUse == 0 {
-			k.InUse = revision
-		}
-	}
-	l.registered, l.put, l.latest = m, true, revision
-	l.update(func(s *Status) {
-		switch s.Registered = true; {
-		case l.readOnly:
-			s.Why = l.unlisted()
-		case s.Following:
-			s.Why = ""
-		}
-	})
-	l.isReady()
 }

@@ -60,7 +60,7 @@ type Status struct {
 	Following  bool           `json:"following"`     // the directory tells what changes
 	Peers      int            `json:"peers"`
 	Lingering  int            `json:"lingering"` // of Peers
-	Members    uint64         `json:"updates"`   // registrations and ends that the directory has told of
+	Updates    uint64         `json:"updates"`   // registrations and ends that the directory has told of
 	Refused    uint64         `json:"refused"`   // registrations that did not count
 	Problems   []mesh.Problem `json:"problems,omitempty"`
 	Renewed    uint64         `json:"renewed"` // keys replaced
