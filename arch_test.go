@@ -33,6 +33,13 @@ internal/switchconf: topology/graph internal/discover encap
 flowcell:
 drb:
 encap:
+mesh: encap
+mesh/join: encap mesh
+mesh/etcd: mesh mesh/join
+mesh/lists: mesh mesh/join
+mesh/keyfile: mesh
+mesh/open: internal/etcdclient mesh/etcd mesh/join mesh/lists
+internal/etcdclient:
 internal/checksum:
 internal/exitcode:
 internal/bugreport:
@@ -71,7 +78,7 @@ hedera: topology topology/graph flowcell
 hedera/wire: flowcell internal/bucket topoupdate
 hedera/store: flowcell hedera
 hedera/store/storetest: internal/kernel/kerneltest  // for tests
-internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/elephant internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topology topology/graph topoupdate topoupdate/listen
+internal/schedulerd: flowcell hedera hedera/store hedera/wire internal/config internal/elephant internal/etcdclient internal/event internal/eventlog internal/exitcode internal/kernel internal/metrics internal/service topology topology/graph topoupdate topoupdate/listen
 topoupdate/bgp: topology topology/graph
 topoupdate/bgp/session: topoupdate/bgp topology/graph
 topoupdate/bgp/learn: topology topology/graph topoupdate/bgp topoupdate/bgp/session internal/bucket
@@ -90,9 +97,9 @@ internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/event internal/eventlog internal/probe
 internal/paths: topology encap drb conga
 internal/fate: flowcell policy
-internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe mesh
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
-stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe mesh
 uplink: conga encap internal/event internal/eventlog internal/hostprog internal/hostsetup link liveness policy topology stack
 uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology
@@ -110,7 +117,7 @@ internal/prober: internal/exitcode internal/shortage encap link liveness luopan 
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
 internal/switchd: internal/exitcode encap fabric hedera/wire internal/elephant internal/scheduling topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
-internal/daemon: hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
+internal/daemon: mesh mesh/join mesh/keyfile mesh/open hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -121,7 +128,9 @@ examples/bgp: stack topoupdate/bgp/learn topoupdate/bgp/session uplink
 examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 otelweft: stack  // the same
+examples/exampletest:  // for tests
 examples/rootless: stack link encap
+examples/mesh: encap link mesh mesh/join mesh/keyfile mesh/open stack
 
 // A patched copy of one of gVisor's packages.
 third_party/netstack:
@@ -146,7 +155,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/fluid", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/aqm", "weft/bench/sim/fluid", "weft/bench/papers/parts", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor", "weft/mesh"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -161,7 +170,7 @@ var (
 		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
 		// Nodes report by hedera/wire, which needs no etcd.
-		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd"},
+		"go.etcd.io/etcd/":        {"weft/hedera/store", "weft/internal/schedulerd", "weft/internal/etcdclient", "weft/mesh/etcd"},
 		"go.etcd.io/etcd/server/": {"weft/hedera/store/storetest"},
 		"go.yaml.in/yaml":         {"weft/internal/config", "weft/internal/discover", "weft/topology"},
 	}

@@ -17,6 +17,8 @@ case $line in *"$FAIL"*) printf '%b\n' "$SAYS"; exit 1 ;; esac
 case "$*" in
 "list -f"*) for p in weft weft/drb weft/stack weft/sole; do echo "$p os weft/internal/slowtest"; done; echo weft/quick os ;;
 "list .") echo weft ;;
+"list ./...") printf 'weft\nweft/drb\nweft/stack\nweft/sole\nweft/quick\n' ;;
+"run ./internal/tools/spoiled "*) echo '-run ^(TestA|TestB)$ ./internal/daemon ./lab' ;;
 "list "*) printf 'weft/drb\nweft/stack\n' ;;
 esac
 `
@@ -55,8 +57,9 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 	for _, want := range []string{
 		"WEFT_TESTS=all go test .\n",
 		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
-		"WEFT_TESTS=unraced go test ./...\n",
-		"WEFT_TESTS=all go test -p 1 -race -short ./internal/daemon ./lab ",
+		"WEFT_TESTS= go test ./...\n",             // the README's
+		"WEFT_TESTS=unraced go test -p 1 -run ^(TestA|TestB)$ ./internal/daemon ./lab\n",
+		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/kernel/internal/seam ",
 		"WEFT_TESTS=all go test -p 2 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
@@ -82,8 +85,10 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 	}{
 		{"all go test .", "no", "", false}, // the tree: nothing else runs
 		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
-		{"unraced go test ./...", "panic: no", "plain", false},
+		{"WEFT_TESTS= go test ./...", "panic: no", "plain", false},
+		{"unraced go test -p 1 -run", "panic: no", "unraced", false},
 		{"list -f", "no", "whole", false}, // else it would run nothing
+		{"tools/spoiled", "no", "unraced", false},
 		{"-race -short ./internal/daemon", "WARNING: DATA RACE", "labs", false},
 		{"-race -short ./internal/kernel/internal/seam", "WARNING: DATA RACE", "raced", false},
 		{"rename", "no", "renamed", false},

@@ -1,7 +1,7 @@
 // Package encap turns bytes into tunnel headers and back: IPv4 and IPv6 in either of them
 // (RFC 2003, 2473, 4213) with the ECN rules of RFC 6040, stacks of output ports as SRv6
-// micro-SIDs (RFC 9800) or MPLS labels (RFC 3032), datagrams of the UDP tunnel with their
-// MACs, and the probes that tell a host which paths are alive.
+// micro-SIDs (RFC 9800) or MPLS labels (RFC 3032), datagrams of the UDP tunnel, with a MAC
+// or encrypted, and the probes that tell a host which paths are alive.
 //
 // The outer destination names a bouncing switch. The inner packet arrives there
 // unchanged, and the plain FIB routes it on (DRB §3.1.1, §4.1). Labels name every

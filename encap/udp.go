@@ -10,6 +10,7 @@ import (
 const (
 	UDPOverhead       = 12
 	UDPSealedOverhead = UDPOverhead + nonceSize + tagSize // with a MAC: 40
+	UDPHiddenOverhead = UDPSealedOverhead + pairSize      // with an encrypted inner packet: 44
 )
 
 const (
@@ -18,13 +19,13 @@ const (
 	udpSealed   = 1 << 0
 	udpPartial  = 1 << 1
 	udpFeedback = 1 << 2
-	udpFlags    = udpSealed | udpPartial | udpFeedback // those that version 1 knows
+	udpHidden   = 1 << 3
 )
 
 // Errors about datagrams. Callers count by them; they are returned unwrapped.
 var (
 	ErrUDPVersion  = errors.New("encap: unknown version of weft's UDP header")
-	ErrUDPFlags    = errors.New("encap: unknown flags in weft's UDP header, or feedback without its flag")
+	ErrUDPFlags    = errors.New("encap: flags in weft's UDP header that do not go together, or feedback without its flag")
 	ErrUDPSealed   = errors.New("encap: datagram with a MAC, but no key is configured for its sender")
 	ErrUDPPlain    = errors.New("encap: datagram without a MAC, but a key is configured for its sender")
 	ErrUDPTrailing = errors.New("encap: bytes behind the inner packet")
@@ -54,16 +55,20 @@ var (
 //	|                           (16 bytes)                          | │
 //	|                                                               | │
 //	+---------------------------------------------------------------+ ┘
+//	|                             Pair                              |   only if it is encrypted
+//	+---------------------------------------------------------------+
 //	|                   inner IPv4 or IPv6 packet                   |
 //
-// Version 1. A receiver refuses other versions, and flags that it does not
-// know, so that a later format can change what follows.
+// Version 1. A receiver refuses other versions, so that a later format can change what
+// follows.
 //
 // Flags, from the lowest: a MAC is present; the inner transport checksum is
-// partial (see Partial); feedback is present; the fourth is 0.
+// partial (see Partial); feedback is present; the inner packet is encrypted, which
+// needs a MAC.
 //
 // All in network byte order. Key ID, salt and counter are one nonce, see
-// Sealer. Both forms keep the inner header 4-byte aligned behind an outer one.
+// Sealer; Pair, see UDPPair. All forms keep the inner header 4-byte aligned behind an
+// outer one.
 type UDPHeader struct {
 	// Path is the sender's number of the path, which its source port stands for. NAT may
 	// change the port, and the receiver needs the path's number to give feedback on it.
@@ -117,11 +122,11 @@ func (h *UDPHeader) put(b *[UDPOverhead]byte, flags byte) {
 // Errors: ErrTruncated, ErrUDPVersion, ErrUDPFlags, ErrUDPSealed, ErrVersion, ErrIHL,
 // ErrUDPTrailing.
 func ParseUDP(b []byte) (h UDPHeader, inner []byte, err error) {
-	h, sealed, err := parseUDP(b)
+	h, form, err := parseUDP(b)
 	switch {
 	case err != nil:
 		return UDPHeader{}, nil, err
-	case sealed:
+	case form != 0:
 		return UDPHeader{}, nil, ErrUDPSealed
 	}
 	inner = b[UDPOverhead:]
@@ -131,13 +136,13 @@ func ParseUDP(b []byte) (h UDPHeader, inner []byte, err error) {
 	return h, inner, nil
 }
 
-// parseUDP reads the first 12 bytes.
-func parseUDP(b []byte) (h UDPHeader, sealed bool, err error) {
+// parseUDP reads the first 12 bytes. The form is 0, udpSealed, or udpSealed|udpHidden.
+func parseUDP(b []byte) (h UDPHeader, form byte, err error) {
 	if len(b) < UDPOverhead {
-		return h, false, ErrTruncated
+		return h, 0, ErrTruncated
 	}
 	if b[0]>>4 != udpVersion {
-		return h, false, ErrUDPVersion
+		return h, 0, ErrUDPVersion
 	}
 	flags := b[0] & 0xf
 	h = UDPHeader{
@@ -148,10 +153,11 @@ func parseUDP(b []byte) (h UDPHeader, sealed bool, err error) {
 		HasFeedback: flags&udpFeedback != 0,
 		Partial:     flags&udpPartial != 0,
 	}
-	if flags&^udpFlags != 0 || h.Feedback != 0 && !h.HasFeedback {
-		return h, false, ErrUDPFlags
+	form = flags & (udpSealed | udpHidden)
+	if form == udpHidden || h.Feedback != 0 && !h.HasFeedback {
+		return h, 0, ErrUDPFlags
 	}
-	return h, flags&udpSealed != 0, nil
+	return h, form, nil
 }
 
 // checkInner reports whether b is one IPv4 or IPv6 packet, no more and no less.

@@ -19,12 +19,11 @@ func TestOpener_rollsItsKeysOver(t *testing.T) {
 	check("first", next, ErrUDPKey)
 	set := func(latest uint8, also ...uint8) {
 		t.Helper()
-		var second *UDPKey
+		var others []UDPKey
 		for _, id := range also {
-			k := key(id)
-			second = &k
+			others = append(others, key(id))
 		}
-		if err := o.SetKeys(key(latest), second); err != nil {
+		if err := o.SetKeys(key(latest), others...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -39,6 +38,8 @@ func TestOpener_rollsItsKeysOver(t *testing.T) {
 	check("retired", old, ErrUDPKey)
 	check("retired", next, nil)
 	set(3, 2)
+	set(1, 3, 4, 2)
+	check("four", next, nil)
 	set(1, 3)
 	check("rolled twice", next, ErrUDPKey)
 	check("rolled twice", third, nil)
@@ -65,8 +66,7 @@ func TestUDPKey_refusesWhatIsNoSecret(t *testing.T) {
 	if _, err := NewSealer(key(1), "a", "b", time.Time{}, [3]byte{}); err == nil || !strings.Contains(err.Error(), "clock") {
 		t.Errorf("NewSealer at the year 1: %v", err)
 	}
-	same := key(1)
-	if err := newOpener(t, 1).SetKeys(key(1), &same); err == nil || !strings.Contains(err.Error(), "key ID 1") {
+	if err := newOpener(t, 1).SetKeys(key(1), key(1)); err == nil || !strings.Contains(err.Error(), "key ID 1") {
 		t.Errorf("two keys of the same ID: %v", err)
 	}
 	// Names are told apart even where they run together.
@@ -95,9 +95,9 @@ func TestOpener_SetKeysRemembers(t *testing.T) {
 			t.Errorf("%v, want %v", err, want)
 		}
 	}
-	set := func(key UDPKey, also *UDPKey) {
+	set := func(key UDPKey, also ...UDPKey) {
 		t.Helper()
-		if err := o.SetKeys(key, also); err != nil {
+		if err := o.SetKeys(key, also...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -105,24 +105,25 @@ func TestOpener_SetKeysRemembers(t *testing.T) {
 	late := sealed(t, one, UDPHeader{}, inner)
 	accepts(first, nil)
 	k1, k2 := key(1), key(2)
-	set(k1, &k2)
+	set(k1, k2)
 	accepts(first, ErrUDPReplay)
 	accepts(second, nil)
-	set(k2, &k1)
+	set(k2, k1)
 	accepts(first, ErrUDPReplay)
 	accepts(second, ErrUDPReplay)
 	accepts(late, nil)
-	set(k2, nil)
+	set(k2)
 	accepts(second, ErrUDPReplay)
 	accepts(sealed(t, one, UDPHeader{}, inner), ErrUDPKey)
 	// What cannot be leaves all as it is.
 	other := key(3)
 	other.ID = 2
 	for _, bad := range []func() error{
-		func() error { return o.SetKeys(k1, &k1) },
-		func() error { return o.SetKeys(k2, &other) },
-		func() error { return o.SetKeys(UDPKey{ID: 9}, nil) },
-		func() error { return o.SetKeys(k1, &UDPKey{ID: 9}) },
+		func() error { return o.SetKeys(k1, k1) },
+		func() error { return o.SetKeys(k2, other) },
+		func() error { return o.SetKeys(UDPKey{ID: 9}) },
+		func() error { return o.SetKeys(k1, UDPKey{ID: 9}) },
+		func() error { return o.SetKeys(k2, key(4), key(5), key(6), key(7)) },
 	} {
 		if bad() == nil {
 			t.Error("no error")

@@ -40,7 +40,7 @@ func newOpener(t testing.TB, ids ...uint8) *Opener {
 	}
 	if n := len(ids); n > 1 {
 		former := key(ids[n-2])
-		if err := o.SetKeys(key(ids[n-1]), &former); err != nil {
+		if err := o.SetKeys(key(ids[n-1]), former); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -194,9 +194,10 @@ func TestExamples(t *testing.T) {
 		for i, b := range s.corePackets(t) {
 			least, most = min(least, b-before[i]), max(most, b-before[i])
 		}
-		// A path whose probes are late rests for a while; a policy that is uneven is so by more.
-		if least < 0.95*most {
-			t.Errorf("the cores carried from %.0f to %.0f packets, which is more than 5 %% apart", least, most)
+		// A path that is slow for a second, or whose probes are late, rests for a while. In
+		// virtual time shares are as strict as the policy.
+		if least < 0.5*most {
+			t.Errorf("the cores carried from %.0f to %.0f packets, which is more than by half apart", least, most)
 		}
 	})
 	t.Run("weft server, curl on a plain host", func(t *testing.T) {

@@ -47,6 +47,12 @@ const sixSize = 1000
 // sent sends packets of one flow to an address and returns how many each port has sent.
 func (w *sixWays) sent(to string, packets int) (by [4]int) {
 	w.t.Helper()
+	return w.sentFrom(0, to, packets)
+}
+
+// sentFrom is sent from a port, or 0.
+func (w *sixWays) sentFrom(port int, to string, packets int) (by [4]int) {
+	w.t.Helper()
 	now := func() (bytes [4]uint64) {
 		w.in(func() error {
 			for i := range bytes {
@@ -62,7 +68,7 @@ func (w *sixWays) sent(to string, packets int) (by [4]int) {
 	}
 	before := now()
 	err := kernel.InNamespace(w.host, func() error {
-		c, err := net.Dial("udp6", "["+to+"]:9")
+		c, err := net.DialUDP("udp6", &net.UDPAddr{Port: port}, &net.UDPAddr{IP: net.ParseIP(to), Port: 9})
 		if err != nil {
 			return err
 		}

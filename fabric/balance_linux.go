@@ -5,20 +5,15 @@ package fabric
 import (
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"sync"
 
-	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
 	"weft/internal/balance"
 	"weft/internal/elephant"
 	"weft/internal/kernel"
 )
-
-const balanceNeeds = "eBPF: tc programs with locks and atomics as of Linux 5.12 are needed (kernel options BPF_SYSCALL, NET_CLS_BPF)"
 
 // Balance is what balances a switch's packets over its next hops. Methods are safe for
 // concurrent use.
@@ -27,7 +22,8 @@ type Balance struct {
 	handle *netlink.Handle // nil: closed
 	rule   balance.Rule
 	duty   elephant.Duty
-	pins   []PortPin // of SetPins
+	pins   []PortPin                                     // of SetPins
+	obeyed *kernel.Mirror[elephant.Key, kernel.PinValue] // the program's pins; nil: not known yet
 	ports  []MeterPort
 	routes []Route        // of the configuration
 	links  []netlink.Link // of the ports, as Repair has found them
@@ -120,72 +116,6 @@ func (b *Balance) open(cfg BalanceConfig) (err error) {
 	return nil
 }
 
-// load puts the programs into the kernel.
-func (b *Balance) load() error {
-	if b.rule.AtLeaf() {
-		return b.loadLeaf()
-	}
-	spec, err := balanceSpec(b.rule, rand.Uint64())
-	if err == nil {
-		err = kernel.SetElephants(spec, b.duty)
-	}
-	if err != nil {
-		return err
-	}
-	var o struct {
-		In           *ebpf.Program `ebpf:"weft_balance"`
-		Out          *ebpf.Program `ebpf:"weft_queue"`
-		Counters     *ebpf.Map     `ebpf:"counters"`
-		Destinations *ebpf.Map     `ebpf:"destinations"`
-		Six          *ebpf.Map     `ebpf:"destinations6"`
-		Sets         *ebpf.Map     `ebpf:"sets"`
-		Queues       *ebpf.Map     `ebpf:"queues"`
-		Flows        *ebpf.Map     `ebpf:"elephant_flows"`
-		Pins         *ebpf.Map     `ebpf:"elephant_pins"`
-	}
-	if err := kernel.Load(spec, &o, balanceNeeds); err != nil {
-		return err
-	}
-	maps := map[string]*ebpf.Map{kernel.CountersMap: o.Counters, balanceMapDestinations: o.Destinations,
-		balanceMapDestinations6: o.Six, balanceMapSets: o.Sets, balanceMapQueues: o.Queues,
-		kernel.ElephantFlowsMap: o.Flows, kernel.ElephantPinsMap: o.Pins}
-	former, err := bindFormer(o.In)
-	if err == nil {
-		maps[formerMap] = former
-	}
-	if b.rule.Kind == balance.DRILL && err == nil {
-		if maps[groupsMap], err = bindGroups(o.In); err != nil {
-			delete(maps, groupsMap)
-		}
-	}
-	var errs [2]error
-	b.in, errs[0] = kernel.OpenPortProgram(kernel.BalanceFilter, o.In, maps)
-	b.out, errs[1] = kernel.OpenPortProgram(kernel.QueueFilter, o.Out, nil)
-	return errors.Join(err, errs[0], errs[1])
-}
-
-// balanceSpec is the programs as a rule needs them.
-func balanceSpec(r balance.Rule, seed uint64) (*ebpf.CollectionSpec, error) {
-	spec, err := loadBalance()
-	if err != nil {
-		return nil, err
-	}
-	for _, m := range []struct {
-		name string
-		of   balance.Kind
-	}{{balanceMapPairs, balance.DRB}, {balanceMapFlowlets, balance.LetFlow}} {
-		if r.Kind != m.of {
-			spec.Maps[m.name].MaxEntries = 1
-		}
-	}
-	return spec, errors.Join(
-		spec.Variables[balanceVarRule].Set(uint32(r.Kind)),
-		spec.Variables[balanceVarSamples].Set(uint32(r.Samples)),
-		spec.Variables[balanceVarMemory].Set(uint32(r.Memory)),
-		spec.Variables[balanceVarGap].Set(uint64(r.Gap)),
-		spec.Variables[balanceVarSeed].Set(seed))
-}
-
 // InheritBalance opens what AttachBalance has attached from the result of
 // Balance.Descriptors. It needs CAP_NET_ADMIN to repair it, and nothing else.
 func InheritBalance(descriptors string, cfg BalanceConfig) (*Balance, error) {
@@ -220,98 +150,4 @@ func (b *Balance) Descriptors() (string, error) {
 	words, err := b.in.Descriptors()
 	more, err2 := b.out.Descriptors()
 	return strings.Join(append(words, more...), " "), errors.Join(err, err2)
-}
-
-// Close lets go of the programs, which stay attached.
-func (b *Balance) Close() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.close()
-}
-
-func (b *Balance) close() error {
-	if b.handle == nil {
-		return nil
-	}
-	b.handle.Close()
-	b.handle = nil
-	return errors.Join(b.in.Close(), b.out.Close())
-}
-
-// Detach is DetachBalance for all ports, and Close.
-func (b *Balance) Detach() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.handle == nil {
-		return nil
-	}
-	former, err := readFormer(b.in.Maps[formerMap])
-	_, err2 := detachBalance(b.handle, b.links, former)
-	return errors.Join(err, err2, b.close())
-}
-
-// DetachBalance removes the programs from ports of the network namespace of the calling
-// thread, whoever attached them, and restores the kernel's setting. It returns how many
-// ports had one. It goes on after an error, as far as it can.
-func DetachBalance(ports []string) (removed int, err error) {
-	h, err := netlink.NewHandle(kernel.Families...)
-	if err != nil {
-		return 0, kernel.Explain(err)
-	}
-	defer h.Close()
-	links, err := kernel.Dumped(h.LinkList)
-	if err != nil {
-		return 0, kernel.Explain(fmt.Errorf("balance: list the links: %w", err))
-	}
-	links = deleted(links, func(l netlink.Link) bool { return !slices.Contains(ports, l.Attrs().Name) })
-	former, err := formerPolicy(h, links)
-	removed, err2 := detachBalance(h, links, former)
-	if err = errors.Join(err, err2); err != nil {
-		return removed, fmt.Errorf("balance: %w", err)
-	}
-	return removed, nil
-}
-
-// detachBalance restores the settings before it removes the programs, which know the former
-// ones, so that a crash in between loses nothing. It needs no privilege but CAP_NET_ADMIN if
-// the programs are this process's.
-func detachBalance(h *netlink.Handle, links []netlink.Link, former policies) (removed int, err error) {
-	err = restorePolicy(former)
-	removed, err2 := kernel.BalanceFilter.DetachAll(h, links)
-	n, err3 := kernel.QueueFilter.DetachAll(h, links)
-	return max(removed, n), errors.Join(err, err2, err3)
-}
-
-// Stats returns what has been counted since the programs were attached.
-func (b *Balance) Stats() (s BalanceStats, err error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	s = BalanceStats{Rule: b.rule.String(), Destinations: b.filled.destinations, LeftOut: b.filled.leftOut, Grouped: b.filled.grouped}
-	if b.handle == nil {
-		return s, errBalanceClosed
-	}
-	if b.rule.AtLeaf() {
-		return b.leafStats(s)
-	}
-	return s, b.in.Counters(s.sums()...)
-}
-
-// ReadBalance returns what the programs at ports have counted, whoever attached them; nil if
-// there are none. The rule is left out. h is of the calling thread's network namespace.
-func ReadBalance(h *netlink.Handle, ports []netlink.Link) (*BalanceStats, error) {
-	var s BalanceStats
-	ok, err := kernel.BalanceFilter.Counters(h, ports, s.sums()...)
-	if err != nil || !ok {
-		return nil, err
-	}
-	if leaf, err := readLeaf(h, ports, &s); leaf || err != nil {
-		return &s, err
-	}
-	routes, err := hopsByPrefix(h, nil)
-	if err != nil {
-		return nil, err
-	}
-	_, _, f := tablesOf(routes, make([]balance.Set, maxBalanceSets))
-	s.Destinations, s.LeftOut = f.destinations, f.leftOut
-	return &s, nil
 }

@@ -54,8 +54,11 @@ func (b *Balance) putPins() error {
 	if b.duty == elephant.Nothing {
 		return nil
 	}
+	if b.obeyed == nil {
+		b.obeyed = kernel.NewMirror[elephant.Key, kernel.PinValue](b.in.Maps[kernel.ElephantPinsMap])
+	}
 	index := portIndexes(b.links)
-	sets := make(map[uint32]*balance.Set)
+	sets := knownSets{make(map[netip.Addr]uint32), make(map[uint32]*balance.Set)}
 	want := make(map[elephant.Key]kernel.PinValue)
 	for _, p := range b.pins {
 		s, err := b.setOf(p.Flow.Dst.Addr(), sets)
@@ -68,31 +71,45 @@ func (b *Balance) putPins() error {
 			want[p.Flow.Key()] = kernel.PinValue{Until: p.Until, Way: uint32(i), Among: uint32(step)}
 		}
 	}
-	if _, err := kernel.SyncMap(b.in.Maps[kernel.ElephantPinsMap], want); err != nil {
+	if _, err := b.obeyed.Set(want); err != nil {
 		return fmt.Errorf("balance: pins: %w", kernel.Explain(err))
 	}
 	return nil
 }
 
+// knownSets is what has been read of the routes.
+type knownSets struct {
+	by   map[netip.Addr]uint32
+	sets map[uint32]*balance.Set
+}
+
 // setOf returns the set by which packets to an address are balanced, an empty one if there is
-// none. known keeps those read before.
-func (b *Balance) setOf(to netip.Addr, known map[uint32]*balance.Set) (*balance.Set, error) {
-	var n uint32
-	var err error
-	if to.Is4() {
-		err = b.in.Maps[balanceMapDestinations].Lookup(destination{32, to.As4()}, &n)
-	} else {
-		err = b.in.Maps[balanceMapDestinations6].Lookup(destination6{128, to.As16()}, &n)
+// none.
+func (b *Balance) setOf(to netip.Addr, known knownSets) (*balance.Set, error) {
+	n, ok := known.by[to]
+	if !ok {
+		var err error
+		if to.Is4() {
+			err = b.in.Maps[balanceMapDestinations].Lookup(destination{32, to.As4()}, &n)
+		} else {
+			err = b.in.Maps[balanceMapDestinations6].Lookup(destination6{128, to.As16()}, &n)
+		}
+		switch {
+		case errors.Is(err, ebpf.ErrKeyNotExist):
+			n = noSet
+		case err != nil:
+			return nil, err
+		}
+		known.by[to] = n
 	}
-	if errors.Is(err, ebpf.ErrKeyNotExist) {
-		n, err = noSet, nil
-	}
-	if known[n] == nil && err == nil {
+	if known.sets[n] == nil {
 		s := new(balance.Set)
-		err = b.in.Maps[balanceMapSets].Lookup(n, s)
-		known[n] = s
+		if err := b.in.Maps[balanceMapSets].Lookup(n, s); err != nil {
+			return nil, err
+		}
+		known.sets[n] = s
 	}
-	return known[n], err
+	return known.sets[n], nil
 }
 
 // Elephants returns what the programs have counted of elephants.

@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -251,7 +250,7 @@ func fillLeaf(prefixes, racks *ebpf.Map, tables *leafTables) (f filled, err erro
 			return f, fmt.Errorf("paths to rack %d: %w", number, err)
 		}
 	}
-	_, err = kernel.SyncMap(prefixes, maps.Clone(tables.prefixes)) // it empties what it gets
+	_, err = kernel.SyncMap(prefixes, tables.prefixes)
 	return f, err
 }
 

@@ -224,6 +224,9 @@ func (d *Data) Known(node netip.Addr) bool {
 	return ok && d.g.Node(id).Tier <= 1
 }
 
+// Relays is Fabric's: switches of graphs are not told of paths.
+func (d *Data) Relays(Assignment) []netip.Addr { return nil }
+
 // Owns is Fabric's.
 func (d *Data) Owns(node netip.Addr, host topology.NodeID) bool {
 	id, ok := d.g.ByAddr(node)

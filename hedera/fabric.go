@@ -14,9 +14,12 @@ type Fabric interface {
 	Host(a netip.Addr) (topology.NodeID, bool)
 	// HostLink returns the rate of a host's own links, in Mbit/s.
 	HostLink(host topology.NodeID) float64
-	// Known reports whether an address is that of a node that reports: a host or an edge
-	// switch.
+	// Known reports whether an address is that of a node that reports or is told: a host, an
+	// edge switch, or a switch that has a choice of ports up.
 	Known(node netip.Addr) bool
+	// Relays returns the switches behind a flow's edge switch that have a choice of ports for
+	// it, too, where an edge switch has reported it. Those are told of the path besides.
+	Relays(Assignment) []netip.Addr
 	// Owns reports whether flows of a host begin at a node: it is that host, or its edge
 	// switch.
 	Owns(node netip.Addr, host topology.NodeID) bool
@@ -181,16 +184,7 @@ func (c *Clos) ChoiceOf(src, dst topology.NodeID, path int) int {
 
 // Host is Fabric's.
 func (c *Clos) Host(a netip.Addr) (topology.NodeID, bool) {
-	a = a.Unmap()
-	if a.Is6() { // those that belong to addresses of IPv4
-		b := a.As16()
-		four := netip.AddrFrom4([4]byte(b[12:]))
-		if topology.Addr6(four) != a {
-			return 0, false
-		}
-		a = four
-	}
-	id, ok := c.t.ByAddr(a)
+	id, ok := c.t.ByAddr(topology.Addr4(a.Unmap()))
 	if !ok || int(id) >= c.t.NumHosts() {
 		return 0, false
 	}
@@ -200,7 +194,29 @@ func (c *Clos) Host(a netip.Addr) (topology.NodeID, bool) {
 // Known is Fabric's.
 func (c *Clos) Known(node netip.Addr) bool {
 	id, ok := c.t.ByAddr(node)
-	return ok && c.t.Node(id).Layer <= topology.LayerEdge
+	return ok && (c.t.Node(id).Layer <= topology.LayerEdge || c.t.ChoosesUp(id))
+}
+
+// Relays is Fabric's. What a host has reported it sends in an outer header, and needs none.
+func (c *Clos) Relays(a Assignment) (list []netip.Addr) {
+	src, ok := c.Host(a.Tuple.Src.IP())
+	dst, ok2 := c.Host(a.Tuple.Dst.IP())
+	node, ok3 := c.t.ByAddr(a.Node)
+	if !ok || !ok2 || !ok3 || c.t.Node(node).Layer != topology.LayerEdge {
+		return nil
+	}
+	s := c.t.Paths(src, dst)
+	if s.Direct() || a.Path < 0 || a.Path >= c.Paths(src, dst) {
+		return nil
+	}
+	up, _ := s.Halves(a.Path)
+	hops := s.Path(a.Path).Hops // host, edge switch, and so on up
+	for i := 2; i <= len(up); i++ {
+		if c.t.ChoosesUp(hops[i]) {
+			list = append(list, c.t.Node(hops[i]).Addr)
+		}
+	}
+	return list
 }
 
 // Owns is Fabric's.
@@ -224,8 +240,8 @@ func (c *Clos) Live(src, dst topology.NodeID, path int) bool {
 	return true
 }
 
-// Via is Fabric's. Paths of packets of IPv6 bounce at the same switches, which are named by
-// their addresses of IPv4.
+// Via is Fabric's. Flows of IPv6 have the same paths, whose switches are named by their addresses
+// of IPv4: edge switches place them, and need no outer header.
 func (c *Clos) Via(src, dst topology.NodeID, path int, _ bool) (netip.Addr, bool) {
 	s := c.t.Paths(src, dst)
 	if s.Direct() || path < 0 || path >= c.Paths(src, dst) {

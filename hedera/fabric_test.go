@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"weft/flowcell"
 	"weft/topology"
 	"weft/topology/graph"
 )
@@ -135,5 +136,41 @@ func TestData_routesLoseNothing(t *testing.T) {
 	}
 	if !several {
 		t.Error("no path with several ways: the test shows nothing of them")
+	}
+}
+
+// Behind the edge switch, a plain host's flow has a choice at each switch of the way up but the
+// last: these are told, and no others, and none if the host itself has reported it.
+func TestClos_relays(t *testing.T) {
+	for spec, want := range map[string]int{"fat-tree:k=4": 1, "leaf-spine:leaves=2,spines=2,hosts=2": 0} {
+		top, err := topology.Parse(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := NewClos(top)
+		if err != nil {
+			t.Fatal(err)
+		}
+		src, dst := topology.NodeID(0), topology.NodeID(top.NumHosts()-1)
+		tuple := flowcell.FiveTuple{Proto: flowcell.ProtoTCP, Src: flowcell.AddressFrom(top.Node(src).Addr), Dst: flowcell.AddressFrom(top.Node(dst).Addr)}
+		for path := range c.Paths(src, dst) {
+			list := c.Relays(Assignment{Node: top.Node(top.EdgeOf(src)).Addr, Tuple: tuple, Path: path})
+			hops := top.Paths(src, dst).Path(path).Hops
+			if len(list) != want || want == 1 && list[0] != top.Node(hops[2]).Addr {
+				t.Errorf("%s, path %d by %v: told are %v", spec, path, hops, list)
+			}
+			for _, a := range list {
+				if !c.Known(a) || c.Owns(a, src) {
+					t.Errorf("%s: %v is not known, or owns flows", spec, a)
+				}
+			}
+			if list := c.Relays(Assignment{Node: top.Node(src).Addr, Tuple: tuple, Path: path}); len(list) > 0 {
+				t.Errorf("%s: told are %v of what a host encapsulates", spec, list)
+			}
+		}
+		top2 := top.Node(top.Paths(src, dst).Path(0).Hops[len(top.Paths(src, dst).Path(0).Hops)/2])
+		if c.Known(top2.Addr) {
+			t.Errorf("%s: %s at the top is known", spec, top2.Name)
+		}
 	}
 }

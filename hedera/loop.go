@@ -281,6 +281,13 @@ func (l *Loop) SetFabric(f Fabric) error {
 	return nil
 }
 
+// Holds reports whether a placement of the last Round counts still: its flow is known and reported, and
+// its path has not failed since.
+func (l *Loop) Holds(a Assignment, now time.Duration) bool {
+	e := l.table.get(a.Tuple)
+	return e != nil && e.told && a == Assignment{e.node, e.tuple, e.path, e.via} && now-e.last <= l.c.Forget
+}
+
 // Flows returns how many flows are known.
 func (l *Loop) Flows() int { return len(l.table.by) }
 

@@ -2,6 +2,7 @@ package hedera
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -10,6 +11,7 @@ type Result struct {
 	Placed  []Assignment // all
 	Changed []Assignment // those of Placed that are new, or have another path than before
 	Ended   []Assignment // placements that count no more
+	Moved   []Assignment // what those of Changed were before that have other Relays now
 	Flows   int          // that are known
 	Dead    int          // flows whose rule's path is dead
 }
@@ -120,8 +122,11 @@ func (l *Loop) take(e *entry, to way, r *Result) {
 		return
 	}
 	a := Assignment{e.node, e.tuple, e.Path, to.via}
-	if !e.told || e.path != e.Path || e.via != to.via {
+	if was := (Assignment{e.node, e.tuple, e.path, e.via}); !e.told || was != a {
 		r.Changed = append(r.Changed, a)
+		if f := l.c.Fabric; e.told && !slices.Equal(f.Relays(was), f.Relays(a)) {
+			r.Moved = append(r.Moved, was)
+		}
 	}
 	e.told, e.path, e.via = true, e.Path, to.via
 	r.Placed = append(r.Placed, a)

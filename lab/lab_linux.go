@@ -37,6 +37,8 @@ type Lab struct {
 	nodes     map[topology.NodeID]*nodeHandle
 	silencers map[FailureMode]*ebpf.Program
 	announced bool // EnableMPTCP has had hosts announce their ports
+	// subflowers are the hosts' path managers, where the kernel's own opens too few subflows.
+	subflowers map[topology.NodeID]*subflower
 }
 
 // nodeHandle is an open connection to a node's kernel configuration.
@@ -72,7 +74,7 @@ func Open(name string) (*Lab, error) {
 
 func newLab(cfg Config, notes []string) *Lab {
 	return &Lab{Config: cfg, Notes: notes, nodes: make(map[topology.NodeID]*nodeHandle),
-		silencers: make(map[FailureMode]*ebpf.Program)}
+		silencers: make(map[FailureMode]*ebpf.Program), subflowers: make(map[topology.NodeID]*subflower)}
 }
 
 // Close closes the lab's handles. It takes down a lab made by Hold.
@@ -82,6 +84,9 @@ func (l *Lab) Close() (err error) {
 	if l.classifiers != nil {
 		err = l.classifiers.Close()
 		l.classifiers = nil
+	}
+	if managers := l.closeSubflowers(); l.lock == nil { // else the hosts go
+		err = errors.Join(err, managers)
 	}
 	for _, n := range l.nodes {
 		n.Close()

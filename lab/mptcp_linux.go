@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"net/netip"
 
 	"github.com/vishvananda/netlink/nl"
@@ -32,38 +34,72 @@ const (
 	mptcpFlagSignal = 1
 )
 
-const (
-	// MPTCPSubflows is how many subflows a connection has in papers (DRB §5, CONGA §5).
-	MPTCPSubflows = 8
-	// MaxMPTCPSubflows is Linux's limit: the first, and MPTCP_PM_ADDR_MAX further ones. More
-	// are refused as an invalid argument.
-	MaxMPTCPSubflows = 9
-	mptcpFirstPort   = 6001 // the kernel listens on these itself
-)
+const mptcpFirstPort = 6001 // the kernel listens on these itself
 
 // EnableMPTCP gives MPTCP connections between hosts of IPv4 so many subflows over one pair of
-// addresses, 1 to MaxMPTCPSubflows. Each host announces its own address with further ports. So
-// the subflows differ in their five-tuples, and ECMP spreads them. A later call changes the
-// number for new connections. The error is fs.ErrNotExist if the kernel has no MPTCP.
+// addresses, 1 to MaxManagedSubflows. Up to MaxMPTCPSubflows the kernel's path manager opens them:
+// each host announces its own address with further ports. More are opened by weft in each host's
+// namespace, from further ports, until Close or the next call, which make the kernel's path manager
+// that of new connections again. So the subflows differ in their
+// five-tuples, and ECMP spreads them. A later call changes the number for new connections. The
+// error is fs.ErrNotExist if the kernel has no MPTCP.
 func (l *Lab) EnableMPTCP(subflows int) error {
-	if subflows < 1 || subflows > MaxMPTCPSubflows {
-		return fmt.Errorf("MPTCP with %d subflows: the kernel's path manager gives a connection 1 to %d", subflows, MaxMPTCPSubflows)
+	if subflows < 1 || subflows > MaxManagedSubflows {
+		return fmt.Errorf("MPTCP with %d subflows: must be from 1 to %d", subflows, MaxManagedSubflows)
 	}
 	l.mu.Lock()
-	announced := l.announced
-	l.mu.Unlock()
+	defer l.mu.Unlock()
+	if err := l.closeSubflowers(); err != nil {
+		return kernel.Explain(err)
+	}
 	for n := range l.Config.nodes() {
 		if n.Layer != topology.LayerHost || !n.Addr.Is4() {
 			continue
 		}
-		if err := l.Do(n.ID, func() error { return enableMPTCP(n.Addr, subflows-1, announced) }); err != nil {
-			return kernel.Explain(fmt.Errorf("MPTCP of %s: %w", n.Name, err))
+		err := l.Do(n.ID, func() error {
+			if subflows > MaxMPTCPSubflows {
+				s, err := startSubflower(subflows - 1)
+				if err == nil {
+					l.subflowers[n.ID] = s
+				}
+				return err
+			}
+			// A program that was killed leaves hosts without a manager.
+			if err := setMPTCPManager(false); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+			return enableMPTCP(n.Addr, subflows-1, l.announced)
+		})
+		if err != nil {
+			return kernel.Explain(errors.Join(fmt.Errorf("MPTCP of %s: %w", n.Name, err), l.closeSubflowers()))
 		}
 	}
-	l.mu.Lock()
-	l.announced = true
-	l.mu.Unlock()
+	l.announced = l.announced || subflows <= MaxMPTCPSubflows
 	return nil
+}
+
+// closeSubflowers ends weft's path managers, with l.mu held.
+func (l *Lab) closeSubflowers() (err error) {
+	for id, s := range l.subflowers {
+		s.close()
+		e := l.Do(id, func() error { return setMPTCPManager(false) })
+		if e != nil && !errors.Is(e, fs.ErrNotExist) { // the host is gone
+			err = errors.Join(err, fmt.Errorf("MPTCP of %s: %w", l.Config.plant().Node(id).Name, e))
+		}
+	}
+	clear(l.subflowers)
+	return err
+}
+
+// Subflows is what weft's path managers have done since EnableMPTCP; nothing where the kernel's
+// are used.
+func (l *Lab) Subflows() (sum SubflowCounts) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.subflowers {
+		sum = sum.Add(s.read())
+	}
+	return sum
 }
 
 // enableMPTCP does it in the current network namespace, with extra subflows besides the first.

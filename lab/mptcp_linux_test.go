@@ -49,7 +49,75 @@ func TestLab_mptcpSubflows(t *testing.T) {
 	if err := l.EnableMPTCP(2); err != nil {
 		t.Error(err)
 	}
-	for _, n := range []int{0, MaxMPTCPSubflows + 1} {
+	// More than the kernel's path manager opens are opened by weft's, and then by the kernel's again.
+	joined := func(h topology.Node) (n int) {
+		err := l.Do(h.ID, func() (err error) { n, err = netstat("MPTcpExt:", "MPJoinAckRx"); return err })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	managers := func() (all string) {
+		for _, h := range hosts {
+			err := l.Do(h.ID, func() error {
+				b, err := os.ReadFile(mptcpManager)
+				all += strings.TrimSpace(string(b))
+				return err
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		return all
+	}
+	for _, n := range []int{2 * MPTCPSubflows, MPTCPSubflows} {
+		if err := l.EnableMPTCP(n); err != nil {
+			t.Fatal(err)
+		}
+		who := "0"
+		if n > MaxMPTCPSubflows {
+			who = "1"
+		}
+		if got := managers(); got != strings.Repeat(who, len(hosts)) {
+			t.Errorf("with %d subflows hosts' managers are %s", n, got)
+		}
+		a, b := hosts[1], hosts[len(hosts)-2]
+		before := joined(a) + joined(b)
+		defer transfer(t, l, a, b, tcp{multipath: true, pause: 5 * time.Millisecond})()
+		kerneltest.Within(t, kerneltest.Patience, "further subflows", func() bool { return joined(a)+joined(b)-before >= n-1 })
+		want := SubflowCounts{}
+		if n > MaxMPTCPSubflows {
+			want = SubflowCounts{Connections: 1, Opened: int64(n - 1)}
+			kerneltest.Within(t, kerneltest.Patience, "weft's counts", func() bool { return l.Subflows().Opened == want.Opened })
+		}
+		if c := l.Subflows(); c != want {
+			t.Errorf("with %d subflows weft counts %+v, want %+v", n, c, want)
+		}
+	}
+	// A lab that stays up has the kernel's manager again, after a program that was killed, too.
+	if err := l.EnableMPTCP(2 * MPTCPSubflows); err != nil {
+		t.Fatal(err)
+	}
+	other := newLab(l.Config, nil)
+	other.announced = true // the ports are in use
+	if err := other.EnableMPTCP(MPTCPSubflows); err != nil {
+		t.Fatal(err)
+	}
+	if got := managers(); strings.Contains(got, "1") {
+		t.Errorf("another program leaves managers %s", got)
+	}
+	for _, h := range hosts {
+		if err := l.Do(h.ID, func() error { return setMPTCPManager(true) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.closeSubflowers(); err != nil {
+		t.Error(err)
+	}
+	if got := managers(); strings.Contains(got, "1") {
+		t.Errorf("after the last manager there are %s", got)
+	}
+	for _, n := range []int{0, MaxManagedSubflows + 1} {
 		if l.EnableMPTCP(n) == nil {
 			t.Errorf("%d subflows are no error", n)
 		}

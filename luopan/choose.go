@@ -29,7 +29,7 @@ func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path i
 	}
 	d := &t.destinations[slot]
 	d.used, d.hit = now, true
-	if d.met(host) && d.resting {
+	if d.met(host) && d.resting || d.calm {
 		t.dueAt(slot, now)
 	}
 	if len(paths) != len(d.paths) || &paths[0] != &d.paths[0] {
@@ -37,6 +37,9 @@ func (t *Table) Choose(dst, host uint32, paths []int, now time.Duration) (path i
 	}
 	if s := t.best(slot, now); s != nil {
 		path, sampled = int(s.path), true
+		if t.config.Turns {
+			t.taken(slot, s)
+		}
 		t.stats.Sampled++
 	} else {
 		path = t.other(slot, now)
@@ -74,6 +77,9 @@ func (t *Table) setPaths(slot int32, paths []int) {
 	if !t.config.SamplesOnly {
 		d.turnOf = below(t.random, len(paths))
 	}
+	if t.config.Turns {
+		d.stride = stride(len(paths))
+	}
 	for which := range uint8(2) {
 		round := t.round(slot, which)
 		for i := range round {
@@ -88,16 +94,22 @@ func (t *Table) setPaths(slot int32, paths []int) {
 
 // best returns the sample that the next flowcell goes by, nil if there is none.
 func (t *Table) best(slot int32, now time.Duration) *sample {
-	if t.config.SamplesOnly {
+	switch {
+	case t.config.SamplesOnly:
 		return t.least(slot, now)
+	case t.config.Turns:
+		return t.ready(slot, now)
 	}
 	return t.fill(slot, now)
 }
 
 // other returns the path of a flowcell that no sample decides on.
 func (t *Table) other(slot int32, now time.Duration) int {
-	if t.config.SamplesOnly {
+	switch {
+	case t.config.SamplesOnly:
 		return t.anyPath(&t.destinations[slot], now)
+	case t.config.Turns:
+		return t.nextTurn(slot, now)
 	}
 	return t.inTurn(slot, now)
 }
@@ -140,6 +152,7 @@ func (t *Table) Sent(dst uint32, path, bytes int) {
 		}
 	}
 	*to += int64(bytes)
+	t.carried(slot, path)
 	d.sent += int64(bytes)
 	t.hurry(slot)
 }

@@ -2,6 +2,7 @@ package luopan
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 )
@@ -35,6 +36,9 @@ type Config struct {
 	// sample alone, and bytes sent since do not count. Without a sample they take random
 	// paths.
 	SamplesOnly bool
+	// Turns has paths take turns, from which samples depart: see the package. It does not
+	// go with SamplesOnly.
+	Turns bool
 	// Seed must be secret and different each time: who knows it can forge answers.
 	Seed uint64
 }
@@ -86,6 +90,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("luopan: Budget is %v probes a second, must be from %v to %v, or 0 for 20000", c.Budget, minBudget, float64(maxBudget))
 	case c.QueueUnit < 1 || c.QueueUnit > maxQueueUnit:
 		return fmt.Errorf("luopan: QueueUnit is %d bytes, must be from 1 to %d, or 0 for 1500", c.QueueUnit, maxQueueUnit)
+	case c.Turns && c.SamplesOnly:
+		return errors.New("luopan: Turns and SamplesOnly are both set; set one of them")
 	case !(c.RateBits >= minRateBits && c.RateBits <= maxRateBits):
 		return fmt.Errorf("luopan: RateBits is %v, must be from %v to %v bits a second, or 0 for 1e+10", c.RateBits, minRateBits, maxRateBits)
 	}

@@ -49,6 +49,22 @@
 // Config.SamplesOnly is the paper's rule: the best sample alone, and random paths without
 // one.
 //
+// # Turns
+//
+// With Config.Turns paths take turns, each as many flowcells as the others, and samples say
+// only when to depart from that: so age does less harm to them. A round probes the paths
+// whose turn is next. The one with the least before it is taken first. A path that is worse
+// than it by 4 units of queue or more loses its turn. A path that has less than is usual
+// before it even with another flowcell takes one more. An order that has no switch's paths
+// follow each other needs no more than their number (stride). A rack that nothing is sent to
+// is not probed: its next flowcell takes its turn and has the ones after it probed.
+//
+// In a simulated fat-tree of 12 pods, 4:1, load 0.6, with samples of hosts' own, mean
+// completion times are 6 % below random paths', where leveling has 2 % more, by a thirtieth
+// of the probes; flowcells in turn without any sample have 10 to 12 % less. With a link of a
+// leaf-spine down the path that is free has 36 % (leveling 30) and the mean is 23 % below
+// random's (13). Leveling is better where many hosts with few flowcells share a path.
+//
 // # How often
 //
 // The expiry is Config.Expiry. If that is 0, it is one smoothed round trip, at least

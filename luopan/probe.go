@@ -42,7 +42,7 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 			return
 		}
 		switch {
-		case d.resting: // the round has had its say
+		case d.resting, d.calm: // the round has had its say
 		case d.answers[d.asked] > 0:
 			t.learn(slot, now)
 			t.adapt(slot)
@@ -50,6 +50,11 @@ func (t *Table) Probes(now time.Duration, send func(Probe)) {
 			d.silent = min(d.silent+1, maxSilent)
 			t.mutes.silent(d.target, d.knows(d.target), d.began)
 			t.stats.Silent++
+		}
+		if d.calm = t.calm(d); d.calm {
+			t.budget.Give(n)
+			t.dueAt(slot, d.used+t.config.Idle+1)
+			continue
 		}
 		host, ready := t.willing(d, now)
 		if d.resting = ready > now; d.resting {
@@ -67,6 +72,7 @@ func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	d := &t.destinations[slot]
 	t.retire(slot)
 	t.gauge(d, now)
+	before := t.round(slot, d.asked)
 	d.asked = d.shown
 	if d.answers[d.shown] > 0 {
 		d.asked = 1 - d.shown
@@ -78,7 +84,11 @@ func (t *Table) ask(slot int32, now time.Duration, send func(Probe)) {
 	t.stats.Rounds++
 
 	round := t.round(slot, d.asked)
-	t.draw(round, d.paths)
+	if t.config.Turns {
+		t.drawTurns(d, before, round)
+	} else {
+		t.draw(round, d.paths)
+	}
 	for i := range round {
 		round[i].token = newToken(t.random, slot, i)
 		t.stats.Probes++

@@ -82,6 +82,9 @@ func (t *Table) describe(slot int32) Destination {
 		if t.config.SamplesOnly {
 			return cmp.Compare(a.rank, b.rank)
 		}
+		if t.config.Turns {
+			return cmp.Or(boolCompare(a.spent, b.spent), cmp.Compare(a.rank+a.own, b.rank+b.own))
+		}
 		return cmp.Or(cmp.Compare(d.filled(&a), d.filled(&b)), cmp.Compare(a.rank, b.rank))
 	})
 	for _, s := range round {
@@ -94,4 +97,15 @@ func (t *Table) describe(slot int32) Destination {
 		is.Metric = d.kind[d.shown]
 	}
 	return is
+}
+
+// boolCompare sorts false before true.
+func boolCompare(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case b:
+		return -1
+	}
+	return 1
 }

@@ -90,6 +90,7 @@ type destination struct {
 
 	typical int64   // fair, smoothed over all rounds
 	turnOf  int     // of paths: which is next of those of which nothing is known
+	stride  int     // with Config.Turns: how much further the one after it is
 	volume  int64   // bytes sent since the round began
 	rate    float64 // of that, smoothed, in bytes per second
 	share   float64 // see gauge
@@ -98,6 +99,7 @@ type destination struct {
 	slow         uint8 // log2 of what expiry is in units of the round trip
 	silent       uint8 // rounds without an answer in a row
 	resting      bool  // nobody may be asked for now
+	calm         bool  // with Config.Turns: no round until there is a choice
 	hit          bool  // there was a choice since the round began
 	hopeless     bool  // see adapt
 	level        int64 // of the round before, see adapt
@@ -122,6 +124,7 @@ type sample struct {
 	received bool // oneWay is known
 	answered bool
 	live     bool
+	spent    bool // with Config.Turns: the path has had its turn
 }
 
 const (

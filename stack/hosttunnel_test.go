@@ -52,6 +52,13 @@ func tunnelHostsAt(t testing.TB, at, policy string, change func(i int, c *Config
 
 func udpKey(id uint8) *encap.UDPKey { return &encap.UDPKey{ID: id, Secret: [32]byte{id, 1}} }
 
+// hidingKey is one that encrypts, with another cipher for each other ID.
+func hidingKey(id uint8) *encap.UDPKey {
+	k := udpKey(id)
+	k.Cipher = encap.UDPAESGCM + encap.UDPCipher(id%2)
+	return k
+}
+
 func TestTunnel_transfers(t *testing.T) {
 	for _, c := range []struct {
 		name   string
@@ -63,6 +70,9 @@ func TestTunnel_transfers(t *testing.T) {
 		{"letflow", func(int, *Config) {}},
 		{"presto", func(_ int, c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) }},
 		{"drb", func(_ int, c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) }},
+		{"presto", func(_ int, c *Config) { c.Tunnel.Peers[0].Key = hidingKey(1) }},
+		{"drb", func(_ int, c *Config) { c.Tunnel.Peers[0].Key = hidingKey(2) }},
+		{"presto", func(_ int, c *Config) { c.Tunnel.Peers[0].Key, c.Tunnel.ZeroChecksum = hidingKey(2), true }},
 		{"presto", func(_ int, c *Config) { c.Tunnel.ZeroChecksum = true }},
 	} {
 		a, b := tunnelHosts(t, c.name, c.change)
@@ -98,6 +108,9 @@ func TestTunnel_carries6(t *testing.T) {
 			a, b := tunnelHostsAt(t, under, name, func(i int, c *Config) {
 				p := &c.Tunnel.Peers[0]
 				c.Address6, p.Key = six[i], udpKey(1)
+				if name == "letflow" {
+					p.Key = hidingKey(1)
+				}
 				p.Prefixes = append(p.Prefixes, netip.PrefixFrom(six[1-i], 128))
 			})
 			l, err := b.Listen("tcp6", ":80")
@@ -162,9 +175,9 @@ func TestTunnel_keys(t *testing.T) {
 	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
 		c.Tunnel.Peers[0].Key = udpKey(1)
 		if i == 1 { // has rolled over already, and still accepts the old one
-			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Previous = udpKey(2), udpKey(1)
+			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Accept = udpKey(2), []encap.UDPKey{*udpKey(1)}
 		} else {
-			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Previous = udpKey(1), udpKey(2)
+			c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Accept = udpKey(1), []encap.UDPKey{*udpKey(2)}
 		}
 	})
 	transferHashed(t, a, b, 1e6, func(int) {})
@@ -190,9 +203,14 @@ func TestTunnel_keys(t *testing.T) {
 // While data flows both ends go from one key to the next, twelve times, and nothing is
 // refused. Meanwhile the clock of one end jumps.
 func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
+	t.Run("MAC", func(t *testing.T) { keysRollOver(t, udpKey) })
+	t.Run("encryption", func(t *testing.T) { keysRollOver(t, hidingKey) })
+}
+
+func keysRollOver(t *testing.T, key func(id uint8) *encap.UDPKey) {
 	var jump atomic.Int64
 	a, b := tunnelHosts(t, "presto", func(i int, c *Config) {
-		c.Tunnel.Peers[0].Key = udpKey(1)
+		c.Tunnel.Peers[0].Key = key(1)
 		c.Tunnel.Time = func() time.Time { return time.Now().Add(time.Duration(i) * time.Duration(jump.Load())) }
 	})
 	ends := []struct {
@@ -206,12 +224,16 @@ func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
 		defer close(ended)
 		for id := uint8(1); ; id++ {
 			jump.Store(int64([]time.Duration{time.Hour, -time.Hour, 24 * time.Hour, -24 * time.Hour, 0}[id%5]))
-			for step, pair := range [][2]*encap.UDPKey{{udpKey(id), udpKey(id + 1)}, {udpKey(id + 1), udpKey(id)}, {udpKey(id + 1), nil}} {
+			for step, pair := range [][]*encap.UDPKey{{key(id), key(id + 1)}, {key(id + 1), key(id)}, {key(id + 1)}} {
 				if step == 2 { // what was sent before has arrived once this has
 					transferHashed(t, a, b, 100, func(int) {})
 				}
 				for _, end := range ends {
-					if err := end.SetPeerKeys(end.peer, pair[0], pair[1]); err != nil {
+					var accept []encap.UDPKey
+					for _, k := range pair[1:] {
+						accept = append(accept, *k)
+					}
+					if err := end.SetPeerKeys(end.peer, pair[0], accept...); err != nil {
 						t.Error(err)
 					}
 				}
@@ -247,10 +269,12 @@ func TestSetPeerKeys_whatCannotBe(t *testing.T) {
 		}
 	})
 	for name, err := range map[string]error{
-		"nobody": a.SetPeerKeys("c", udpKey(2), nil),
-		"none":   a.SetPeerKeys("b", nil, nil),
-		"had":    b.SetPeerKeys("a", udpKey(2), nil),
-		"twice":  a.SetPeerKeys("b", udpKey(2), udpKey(2)),
+		"nobody": a.SetPeerKeys("c", udpKey(2)),
+		"none":   a.SetPeerKeys("b", nil),
+		"had":    b.SetPeerKeys("a", udpKey(2)),
+		"twice":  a.SetPeerKeys("b", udpKey(2), *udpKey(2)),
+		"longer": a.SetPeerKeys("b", hidingKey(2)),
+		"later":  a.SetPeerKeys("b", udpKey(1), *hidingKey(2)),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", name)
@@ -332,6 +356,49 @@ func TestTunnel_onlyKnownPeers(t *testing.T) {
 	t.Errorf("%+v", b.Stats().Tunnel)
 }
 
+// A peer sends only what is its own, though nobody can see that before it is decrypted; and
+// what it has sent once counts once.
+func TestTunnel_aPeersOwnPackets(t *testing.T) {
+	key := hidingKey(1)
+	_, b := tunnelHosts(t, "presto", func(i int, c *Config) {
+		c.Tunnel.Peers[0].Key = key
+		c.Tunnel.Peers = append(c.Tunnel.Peers, Peer{Name: "c", Endpoint: netip.MustParseAddrPort("127.0.0.1:4001"), Key: hidingKey(2),
+			Prefixes: []netip.Prefix{netip.MustParsePrefix("10.200.7.0/24")}})
+	})
+	u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer u.Close()
+	s, err := encap.NewSealer(*key, "a", "b", time.Now(), [3]byte{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range []string{"10.200.0.1", "10.200.7.1", "10.9.9.9"} {
+		p := append(make([]byte, s.Overhead()), dataPacket(1, 10)...)
+		a := netip.MustParseAddr(src).As4()
+		copy(p[s.Overhead()+12:], a[:])
+		if err := s.Seal(p, encap.UDPHeader{}); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if err := u.Send(0, b.below.(*link.UDP).LocalAddr(), 0, [][]byte{p}, 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for range 1000 {
+		if s := b.Stats().Tunnel; s.Datagrams == 6 {
+			if s.UnknownPeer != 2 || s.Replayed != 3 {
+				t.Errorf("%+v", s)
+			}
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%+v", b.Stats().Tunnel)
+}
+
 func TestNew_rejectsBadTunnels(t *testing.T) {
 	u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 1})
 	if err != nil {
@@ -346,8 +413,9 @@ func TestNew_rejectsBadTunnels(t *testing.T) {
 		"Peers[0].Endpoint":        func(c *Config) { c.Tunnel.Peers[0].Endpoint = netip.AddrPort{} },
 		"Peers[0].Prefixes":        func(c *Config) { c.Tunnel.Peers[0].Prefixes = nil },
 		"10.0.0.0/8 is Peers[0]'s": func(c *Config) { c.Tunnel.Peers = append(c.Tunnel.Peers, peer) },
-		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) }, // both ends have no name
-		"Previous":                 func(c *Config) { c.Tunnel.Peers[0].Previous = udpKey(1) },
+		"Peers[0].Name":            func(c *Config) { c.Tunnel.Peers[0].Key = udpKey(1) },
+		"Peers[0]: encap":          func(c *Config) { c.Tunnel.Peers[0].Key, c.Tunnel.Peers[0].Name, c.Tunnel.Name = udpKey(1), "a", "a" },
+		"Accept":                   func(c *Config) { c.Tunnel.Peers[0].Accept = []encap.UDPKey{*udpKey(1)} },
 		"Clock":                    func(c *Config) { c.Simulation.Clock = clock.Real() },
 	} {
 		c := Config{Address: tunnelAddrs[0], Tunnel: &Tunnel{Underlay: u, Peers: []Peer{peer}}}

@@ -4,8 +4,8 @@ import (
 	"net/netip"
 	"time"
 
-	"weft/encap"
 	"weft/internal/dataplane"
+	"weft/mesh"
 )
 
 // Underlay carries datagrams over as many paths as it has source ports. link.OpenUDP
@@ -26,8 +26,12 @@ type Tunnel struct {
 	Underlay Underlay
 	// Name is this end's name for peers that share a key with it.
 	Name string
-	// Peers are the only senders and receivers of packets.
+	// Peers are the only senders and receivers of packets. Host.SetPeers changes them.
 	Peers []Peer
+	// Room is for peers that come later: the bytes that datagrams may have before inner
+	// packets. encap.UDPHiddenOverhead is enough for any, in IPv4 and IPv6. 0: what Peers
+	// need is enough.
+	Room int
 	// ZeroChecksum says that the Underlay leaves the outer checksum 0.
 	ZeroChecksum bool
 	// Time returns the time of day; nil is time.Now. The numbers of datagrams with a MAC
@@ -39,28 +43,12 @@ type Tunnel struct {
 }
 
 // Peer is another end of a Tunnel.
-type Peer struct {
-	// Name is the peer's own Name; only a Key needs one.
-	Name string
-	// Endpoint is the address on which the peer receives. Its datagrams must come from
-	// the same address, from any port.
-	Endpoint netip.AddrPort
-	// Prefixes are the inner addresses behind the peer, IPv4 or IPv6. If several
-	// peers' prefixes contain an address, the longest counts.
-	Prefixes []netip.Prefix
-	// Key authenticates datagrams in both directions; nil: no authentication. Previous is
-	// also accepted, during a change of keys. Host.SetPeerKeys changes both.
-	Key, Previous *encap.UDPKey
-}
+type Peer = mesh.Peer
 
 // plane is the tunnel as the dataplane takes it.
 func (t *Tunnel) plane() *dataplane.Tunnel {
 	if t == nil {
 		return nil
 	}
-	p := &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
-	for _, peer := range t.Peers {
-		p.Peers = append(p.Peers, dataplane.Peer(peer))
-	}
-	return p
+	return &dataplane.Tunnel{Underlay: t.Underlay, Name: t.Name, Peers: t.Peers, Room: t.Room, ZeroChecksum: t.ZeroChecksum, Time: t.Time}
 }

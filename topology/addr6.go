@@ -14,6 +14,19 @@ var (
 // carries labels in IPv6. For an address that is not IPv4 it returns the zero Addr.
 func Addr6(a netip.Addr) netip.Addr { return within6(unique6, a) }
 
+// Addr4 returns the IPv4 address that a is or, by Addr6, belongs to. For other addresses it
+// returns the zero Addr.
+func Addr4(a netip.Addr) netip.Addr {
+	if a.Is4() {
+		return a
+	}
+	b := a.As16()
+	if a.Is6() && a.Zone() == "" && [12]byte(b[:12]) == unique6 {
+		return netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return netip.Addr{}
+}
+
 // LinkLocal6 returns the address that a node whose IPv4 address is a has on each of its
 // ports, so that its neighbours need not ask for it: fe80::7765:6674:0:0/96 and a's four
 // bytes. For an address that is not IPv4 it returns the zero Addr.

@@ -284,6 +284,9 @@ func TestAddr6(t *testing.T) {
 		if got := Addr6(a(c[0])); got != a(c[1]) {
 			t.Errorf("Addr6(%s) = %v, want %s", c[0], got, c[1])
 		}
+		if got := Addr4(a(c[1])); got != a(c[0]).Unmap() || Addr4(got) != got {
+			t.Errorf("Addr4(%s) = %v, want %s", c[1], got, c[0])
+		}
 		if got := LinkLocal6(a(c[0])); got != a(c[2]) || !got.IsLinkLocalUnicast() {
 			t.Errorf("LinkLocal6(%s) = %v, want %s", c[0], got, c[2])
 		}
@@ -291,6 +294,11 @@ func TestAddr6(t *testing.T) {
 	for _, bad := range []netip.Addr{{}, a("2001:db8::1")} {
 		if Addr6(bad).IsValid() || LinkLocal6(bad).IsValid() {
 			t.Errorf("%v has %v and %v", bad, Addr6(bad), LinkLocal6(bad))
+		}
+	}
+	for _, bad := range []netip.Addr{{}, a("2001:db8::1"), a("::ffff:10.0.0.2"), a("fd77:6566:7400::1:a00:2"), a("fd77:6566:7400::a00:2%eth0")} {
+		if got := Addr4(bad); got.IsValid() {
+			t.Errorf("Addr4(%v) = %v", bad, got)
 		}
 	}
 }

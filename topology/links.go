@@ -70,6 +70,12 @@ func (t *Topology) Links() iter.Seq[Link] {
 	}
 }
 
+// ChoosesUp reports whether a node has several ports up.
+func (t *Topology) ChoosesUp(id NodeID) bool {
+	ports := t.Ports(id)
+	return len(ports) > 1 && ports[len(ports)-2].Up // those up are the last
+}
+
 // Ports returns a node's ports in order: those that lead down first. Where the fabric is
 // data their numbers are not the switches'.
 func (t *Topology) Ports(id NodeID) []Port {

@@ -10,7 +10,11 @@ func TestLink_portsAgreeFromBothSides(t *testing.T) {
 		ends := make([]int, top.NumLinks())
 		for n := range top.Nodes() {
 			ports := top.Ports(n.ID)
+			above := 0
 			for i, p := range ports {
+				if p.Up {
+					above++
+				}
 				ends[p.Link]++
 				l := top.Link(p.Link)
 				near, nearPort, far, farPort := l.A, l.PortA, l.B, l.PortB
@@ -29,6 +33,9 @@ func TestLink_portsAgreeFromBothSides(t *testing.T) {
 				if up := top.Node(p.Peer).Layer == n.Layer+1; up != p.Up {
 					t.Fatalf("%v: port %d of %s, up %v, leads to %s", top, i, n.Name, p.Up, top.Node(p.Peer).Name)
 				}
+			}
+			if got := top.ChoosesUp(n.ID); got != (above > 1) {
+				t.Fatalf("%v: %s has a choice of %d ports up: %t", top, n.Name, above, got)
 			}
 		}
 		for l, n := range ends {

@@ -23,9 +23,9 @@ var Apps = []App{
 	{"mpi-shift", "OpenMPI: each rank sends to the rank at the same place of the next rack, and receives as much", "shift", openMPI},
 	{"mpi-alltoall", "OpenMPI: each rank sends a part to each", "alltoall", openMPI},
 	{"mpi-allreduce", "OpenMPI: all ranks add up their numbers", "allreduce", openMPI},
-	{"redis", "redis-benchmark: SETs, then GETs of 8 KB by 4 connections; no keys are written to disk", "", []program{{"redis-server", "redis-server"}, {"redis-benchmark", "redis-tools"}}},
-	{"pgbench", "pgbench: selects of texts of 32 KB by 2 connections to PostgreSQL", "", []program{{"initdb", "postgresql"}, {"postgres", "postgresql"}, {"pgbench", "postgresql-contrib"}}},
-	{"nginx", "wrk: GETs of a page of 32 KB by 4 connections to nginx", "", []program{{"nginx", "nginx-light"}, {"wrk", "wrk"}}},
+	{"redis", "redis-benchmark: SETs, then GETs of 4 KB by 4 connections; no keys are written to disk", "", []program{{"redis-server", "redis-server"}, {"redis-benchmark", "redis-tools"}}},
+	{"pgbench", "pgbench: selects of texts of 8 KB by 2 connections to PostgreSQL", "", []program{{"initdb", "postgresql"}, {"postgres", "postgresql"}, {"pgbench", "postgresql-contrib"}}},
+	{"nginx", "wrk: GETs of a page of 8 KB by 4 connections to nginx", "", []program{{"nginx", "nginx-light"}, {"wrk", "wrk"}}},
 	{"iperf3", "iperf3: one stream from its server", "", []program{{"iperf3", "iperf3"}}},
 	{"rsync", "rsync: a folder from a daemon, half of it one file, half 16 small ones", "", []program{{"rsync", "rsync"}}},
 }

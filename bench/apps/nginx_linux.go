@@ -19,7 +19,7 @@ import (
 type nginx struct{ common }
 
 const (
-	nginxPage    = 32 << 10
+	nginxPage    = 8 << 10
 	nginxClients = 4
 	wrkSays      = "counted"
 	wrkTimeout   = "60s" // of a page; wrk reserves 8 MB for each second of it
@@ -69,5 +69,6 @@ func (nginx) client(s *site, h topology.Node, server netip.Addr) (*exec.Cmd, str
 }
 
 func (n nginx) read(s *site, _ topology.Node, text string) (float64, error) {
-	return output.Wrk(text, n.pages(s))
+	p99, err := output.Wrk(text, n.pages(s))
+	return p99Of(p99, n.pages(s)), err
 }

@@ -19,7 +19,7 @@ import (
 type pgbench struct{ common }
 
 const (
-	pgText    = 32_000
+	pgText    = 8_000
 	pgTexts   = 100
 	pgClients = 2
 	// pgSQL is run by PostgreSQL alone, a statement a line.
@@ -128,5 +128,6 @@ func (p pgbench) read(s *site, h topology.Node, text string) (float64, error) {
 		}
 		log.Write(b)
 	}
-	return output.PgbenchLog(log.String(), all)
+	p99, err := output.PgbenchLog(log.String(), all)
+	return p99Of(p99, all), err
 }

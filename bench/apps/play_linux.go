@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"weft/bench/testbed"
-	"weft/lab"
 	"weft/topology"
 )
 
 // dirs are the directories of an app's programs at a host. Server and client have one each.
 var dirs = map[string][]string{"redis": {"redis-server", "redis-benchmark"}, "pgbench": {"postgres", "pgbench"}, "nginx": {"nginx", "wrk"},
 	"iperf3": {"iperf3-server", "iperf3"}, "rsync": {"rsync-daemon", "rsync"}}
+
+// inside does something in the namespace of a host (lab.Lab.Do).
+type inside func(h topology.NodeID, f func() error) error
 
 // runOnce runs a program that sets something up, to its end.
 func runOnce(ctx context.Context, c *exec.Cmd, input string) (text string, err error) {
@@ -40,13 +40,13 @@ type servers struct {
 }
 
 // serve starts servers at all hosts and returns when all listen. On an error none runs.
-func serve(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.Node) (*servers, error) {
+func serve(ctx context.Context, in inside, s *site, w work, hosts []topology.Node) (*servers, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	all := &servers{work: w}
 	for _, h := range hosts {
 		var p *process
-		err := l.Do(h.ID, func() (err error) {
+		err := in(h.ID, func() (err error) {
 			p, err = start(w.server(s, h), "")
 			return err
 		})
@@ -56,7 +56,7 @@ func serve(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.No
 		all.list = append(all.list, p)
 	}
 	for i, h := range hosts {
-		if err := all.await(ctx, l, s, h, all.list[i]); err != nil {
+		if err := all.await(ctx, in, s, h, all.list[i]); err != nil {
 			return nil, errors.Join(fmt.Errorf("%s: %w", h.Name, err), all.close())
 		}
 	}
@@ -64,21 +64,20 @@ func serve(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.No
 }
 
 // await waits until a server answers.
-func (all *servers) await(ctx context.Context, l *lab.Lab, s *site, h topology.Node, p *process) error {
-	name := filepath.Base(p.cmd.Path)
+func (all *servers) await(ctx context.Context, in inside, s *site, h topology.Node, p *process) error {
 	for {
 		listens := false
-		if err := l.Do(h.ID, func() (err error) { listens, err = listening(all.work.port()); return err }); err != nil {
+		if err := in(h.ID, func() (err error) { listens, err = listening(all.work.port()); return err }); err != nil {
 			return err
 		}
 		if listens && all.work.ready(s, h) {
 			return nil
 		}
 		select {
-		case <-p.ended:
-			return fmt.Errorf("the server %s has ended (%v); it printed %.300q", name, p.err, p.out)
+		case <-p.Ended():
+			return fmt.Errorf("the server %s has ended (%v); it printed %.300q", p.name, p.Wait(), p.out)
 		case <-ctx.Done():
-			return fmt.Errorf("the server %s does not listen (%w); it printed %.300q", name, ctx.Err(), p.out)
+			return fmt.Errorf("the server %s does not listen (%w); it printed %.300q", p.name, ctx.Err(), p.out)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -114,7 +113,7 @@ func listens(table string, port uint16) bool {
 // close ends the servers.
 func (all *servers) close() (err error) {
 	for _, p := range all.list {
-		p.signal(all.work.stop())
+		err = errors.Join(err, p.Signal(all.work.stop()))
 	}
 	for _, p := range all.list {
 		err = errors.Join(err, p.end())
@@ -122,38 +121,45 @@ func (all *servers) close() (err error) {
 	return err
 }
 
-// play runs the clients of all hosts at the same time, each with the server at to[host].
-func play(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.Node, to []topology.NodeID, limit time.Duration) (r run, err error) {
+// play runs the clients of all hosts, each with the server at to[host]. They begin together. The
+// processors' idle time is there of clients that fail, too.
+func play(ctx context.Context, in inside, s *site, w work, hosts []topology.Node, to []topology.NodeID, limit time.Duration) (r run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	var all []*process
+	r.idle = -1
+	g, err := newGathered()
+	if err != nil {
+		return r, err
+	}
 	defer func() { // when one has failed the others are of no use
-		for _, p := range all {
-			p.signal(syscall.SIGKILL)
-			<-p.ended
+		for _, p := range g.all {
+			err = errors.Join(err, p.Kill())
 		}
+		err = errors.Join(err, g.close())
 	}()
+	for i, h := range hosts {
+		err := in(h.ID, func() error {
+			c, until, err := w.client(s, h, hosts[to[i]].Addr)
+			if err != nil {
+				return err
+			}
+			return g.start(c, until)
+		})
+		if err != nil {
+			return r, fmt.Errorf("%s: %w", h.Name, err)
+		}
+	}
+	before := testbed.ReadCPU()
+	begin, err := g.release(ctx)
+	if err != nil {
+		return r, err
+	}
 	type end struct {
 		took time.Duration
 		err  error
 	}
 	ends := make([]chan end, len(hosts))
-	before, begin := testbed.ReadCPU(), time.Now()
-	for i, h := range hosts {
-		server := hosts[to[i]]
-		var p *process
-		err := l.Do(h.ID, func() error {
-			c, until, err := w.client(s, h, server.Addr)
-			if err != nil {
-				return err
-			}
-			p, err = start(c, until)
-			return err
-		})
-		if err != nil {
-			return r, fmt.Errorf("%s: %w", h.Name, err)
-		}
-		all = append(all, p)
+	for i, p := range g.all {
 		ends[i] = make(chan end, 1)
 		go func() {
 			took, err := p.await(ctx, begin)
@@ -169,7 +175,7 @@ func play(ctx context.Context, l *lab.Lab, s *site, w work, hosts []topology.Nod
 		err := results[i].err
 		var p99 float64
 		if err == nil {
-			p99, err = w.read(s, h, all[i].out.String())
+			p99, err = w.read(s, h, g.all[i].out.String())
 		}
 		if err != nil {
 			return r, fmt.Errorf("%s with the server at %s: %w", h.Name, hosts[to[i]].Name, err)

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"weft/bench/child"
 )
 
 const (
@@ -57,46 +59,32 @@ func (t *text) String() string {
 	return t.kept.String()
 }
 
-// process is a program that runs.
+// process is a program that runs, with what it prints.
 type process struct {
-	cmd   *exec.Cmd
-	out   *text
-	ended chan struct{} // closed at its end
-	err   error         // of Wait, after that
+	*child.Process
+	name string
+	out  *text
 }
 
 // start starts a program in the namespace of the calling thread.
 func start(c *exec.Cmd, until string) (*process, error) {
-	p := &process{cmd: c, out: newText(until), ended: make(chan struct{})}
+	p := &process{name: filepath.Base(c.Path), out: newText(until)}
 	c.Stdout, c.Stderr = p.out, p.out
-	if err := c.Start(); err != nil {
+	var err error
+	if p.Process, err = child.Start("", c); err != nil {
 		return nil, err
 	}
-	go func() {
-		p.err = c.Wait()
-		close(p.ended)
-	}()
 	return p, nil
-}
-
-// signal is sent to the process group.
-func (p *process) signal(s syscall.Signal) {
-	select {
-	case <-p.ended: // its number may be another's by now
-	default:
-		_ = syscall.Kill(-p.cmd.Process.Pid, s) // fails if it has ended in this moment
-	}
 }
 
 // end ends a program that has got a signal to end, by force after patience.
 func (p *process) end() error {
 	select {
-	case <-p.ended:
+	case <-p.Ended():
 		return nil
 	case <-time.After(patience):
-		p.signal(syscall.SIGKILL)
-		<-p.ended
-		return fmt.Errorf("%s did not end within %v of its signal, and was killed", filepath.Base(p.cmd.Path), patience)
+		err := fmt.Errorf("%s did not end within %v of its signal, and was killed", p.name, patience)
+		return errors.Join(err, p.Kill())
 	}
 }
 
@@ -106,15 +94,18 @@ func (p *process) await(ctx context.Context, begin time.Time) (took time.Duratio
 	select {
 	case <-p.out.said:
 		took = time.Since(begin)
-		p.signal(syscall.SIGINT)
-	case <-p.ended:
+		if err := p.Signal(syscall.SIGINT); err != nil {
+			return 0, errors.Join(fmt.Errorf("%s: %w", p.name, err), p.Kill())
+		}
+	case <-p.Ended():
 	case <-ctx.Done():
 	}
 	select {
-	case <-p.ended:
+	case <-p.Ended():
 	case <-ctx.Done():
-		p.signal(syscall.SIGKILL)
-		<-p.ended
+		if err := p.Kill(); err != nil {
+			return 0, fmt.Errorf("%s: %w", p.name, err)
+		}
 	}
 	if took == 0 {
 		took = time.Since(begin)
@@ -123,10 +114,10 @@ func (p *process) await(ctx context.Context, begin time.Time) (took time.Duratio
 		if errors.Is(err, context.DeadlineExceeded) {
 			err = errors.New("has not done its work in time")
 		}
-		return 0, fmt.Errorf("%s: %w; it printed %.200q", filepath.Base(p.cmd.Path), err, p.out)
+		return 0, fmt.Errorf("%s: %w; it printed %.200q", p.name, err, p.out)
 	}
-	if p.err != nil {
-		return 0, fmt.Errorf("%s: %w; it printed %.200q", filepath.Base(p.cmd.Path), p.err, p.out)
+	if err := p.Wait(); err != nil {
+		return 0, fmt.Errorf("%s: %w; it printed %.200q", p.name, err, p.out)
 	}
 	return took, nil
 }

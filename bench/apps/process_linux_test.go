@@ -29,8 +29,8 @@ func gone(t *testing.T, pid int) {
 	}
 }
 
-// child is the number that a shell has written.
-func child(t *testing.T, p *process) int {
+// written is the number that a shell has written.
+func written(t *testing.T, p *process) int {
 	t.Helper()
 	select {
 	case <-p.out.said:
@@ -50,7 +50,7 @@ func TestAwait_killsTheGroupAtTheLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := child(t, p)
+	pid := written(t, p)
 	p.out.said = nil // what follows is a client that says nothing
 	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 	defer cancel()
@@ -66,9 +66,8 @@ func TestEnd_byItsSignal(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := child(t, p)
-	p.signal(syscall.SIGTERM)
-	if err := p.end(); err != nil {
+	pid := written(t, p)
+	if err := errors.Join(p.Signal(syscall.SIGTERM), p.end()); err != nil {
 		t.Error(err)
 	}
 	gone(t, pid)

@@ -13,7 +13,7 @@ import (
 type redis struct{ common }
 
 const (
-	redisValue   = 8 << 10
+	redisValue   = 4 << 10
 	redisClients = 4
 )
 
@@ -24,12 +24,15 @@ func (redis) server(s *site, h topology.Node) *exec.Cmd {
 		"--dir", s.at(h, "redis-server"), "--save", "", "--appendonly", "no", "--daemonize", "no", "--protected-mode", "no")
 }
 
-func (redis) client(s *site, h topology.Node, server netip.Addr) (*exec.Cmd, string, error) {
-	requests := max(s.bytes/2/redisValue, redisClients) // of SET, and of GET
+// requests are those of SET, and of GET.
+func (redis) requests(s *site) int { return max(s.bytes/2/redisValue, redisClients) }
+
+func (r redis) client(s *site, h topology.Node, server netip.Addr) (*exec.Cmd, string, error) {
 	return command(s.at(h, "redis-benchmark"), nil, where("redis-benchmark"), "-h", server.String(), "-p", "6379",
-		"-n", strconv.Itoa(requests), "-c", strconv.Itoa(redisClients), "-d", strconv.Itoa(redisValue), "-t", "set,get", "--csv"), "", nil
+		"-n", strconv.Itoa(r.requests(s)), "-c", strconv.Itoa(redisClients), "-d", strconv.Itoa(redisValue), "-t", "set,get", "--csv"), "", nil
 }
 
-func (redis) read(_ *site, _ topology.Node, text string) (float64, error) {
-	return output.Redis(text, "SET", "GET")
+func (r redis) read(s *site, _ topology.Node, text string) (float64, error) {
+	p99, err := output.Redis(text, "SET", "GET")
+	return p99Of(p99, r.requests(s)), err
 }

@@ -10,7 +10,7 @@ func TestSummarise_byHand(t *testing.T) {
 	base := []*run{
 		{clients: []float64{1, 4}, p99: []float64{10, 20}, retransmits: 7, idle: 50},
 		{clients: []float64{2, 3}, p99: []float64{30, 40}, retransmits: 9, idle: 40},
-		nil, // failed
+		{idle: 0, failed: errors.New("exit status 7")},
 	}
 	runs := []*run{
 		{clients: []float64{1, 2, 2}, p99: []float64{5, 4}, retransmits: 1, idle: 30},  // by the first of base: 2/4, 5/20
@@ -27,7 +27,7 @@ func TestSummarise_byHand(t *testing.T) {
 	}
 	var own Result
 	own.summarise(base, base, 10)
-	if own.Rounds != 2 || *own.Ratio != 1 || *own.P99Ratio != 1 {
+	if own.Rounds != 2 || own.Failed != 1 || own.Problem != "round 3: exit status 7" || own.IdlePercent != 45 || own.Seconds != 3.5 || *own.Ratio != 1 || *own.P99Ratio != 1 {
 		t.Errorf("the baseline: %+v", own)
 	}
 	var alone Result
@@ -60,8 +60,36 @@ func TestSummarise_void(t *testing.T) {
 			t.Errorf("%+v: void %v", r, r.Void)
 		}
 	}
+}
+
+// Failed rounds have no figures. They are counted, and the first ones told, with what the machine
+// was like.
+func TestSummarise_failedRounds(t *testing.T) {
+	fail := func(idle float64) *run { return &run{idle: idle, failed: errors.New("killed")} }
 	var r Result
-	if r.summarise([]*run{nil}, at(50), 10); r.Void || r.Rounds != 0 || r.IdlePercent != -1 || r.All == nil {
+	r.summarise([]*run{fail(-1), fail(4), fail(-1), fail(6), fail(-1)}, []*run{fail(50)}, 10)
+	if r.Rounds != 0 || r.Failed != 5 || r.IdlePercent != 5 || !r.Void || r.All == nil || r.Seconds != 0 || r.Ratio != nil ||
+		r.Problem != "round 1: killed; round 2: killed; round 3: killed; and 2 rounds more" {
+		t.Errorf("%+v", r)
+	}
+	// Rounds that have failed say nothing about the figures of the others.
+	measured := func(idle float64) *run { return &run{clients: []float64{1}, idle: idle} }
+	for _, c := range []struct {
+		runs []*run
+		idle float64
+		void bool
+	}{
+		{[]*run{fail(95), measured(4), fail(95)}, 4, true},
+		{[]*run{fail(1), measured(60), fail(2)}, 60, false},
+		{[]*run{fail(95), measured(-1)}, -1, false}, // not known
+	} {
+		var r Result
+		if r.summarise(c.runs, nil, 10); r.IdlePercent != c.idle || r.Void != c.void || r.Rounds != 1 {
+			t.Errorf("%+v, want idle %g", r, c.idle)
+		}
+	}
+	r = Result{Problem: "wrk missing", Missing: true}
+	if r.summarise(nil, nil, 10); r.Void || r.Rounds != 0 || r.IdlePercent != -1 || r.Problem != "wrk missing" {
 		t.Errorf("of nothing: %+v", r)
 	}
 }

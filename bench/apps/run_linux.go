@@ -40,17 +40,18 @@ type bench struct {
 	hosts   []topology.Node
 	program *mpi.Program         // nil without an app of MPI
 	labs    map[string]*lab.Lab  // by Row.balance, built when first needed
-	runs    map[[2]string][]*run // by app and row; nil where a round failed
-	problem map[[2]string]string // the first of an app in a row
+	unbuilt map[string]error     // the same, why there is none
+	runs    map[[2]string][]*run // by app and row, of each round
 	missing map[string]string    // by app, what is to be installed
+	broken  map[string]error     // by app, why it cannot be prepared
 	done    int
 }
 
 // Run measures all apps in all rows: in each round the rows in turn, in every other round
-// backwards, and in each row all apps. An app whose programs are missing, and one that fails,
-// has a result with its problem. An error is what concerns all.
+// backwards, and in each row all apps. An app whose programs are missing, or that fails, and a row
+// that cannot run, have results with their problem. An error is what concerns all.
 func Run(ctx context.Context, o Options) (results []Result, err error) {
-	b := &bench{Options: o, labs: make(map[string]*lab.Lab), runs: make(map[[2]string][]*run), problem: make(map[[2]string]string), missing: make(map[string]string)}
+	b := &bench{Options: o, labs: make(map[string]*lab.Lab), unbuilt: make(map[string]error), runs: make(map[[2]string][]*run), missing: make(map[string]string), broken: make(map[string]error)}
 	if b.Progress == nil {
 		b.Progress = func(string, int, int) {}
 	}
@@ -70,13 +71,30 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 			slices.Reverse(rows)
 		}
 		for _, row := range rows {
-			if err := b.measureRow(ctx, row, round); err != nil {
-				return nil, fmt.Errorf("%s: %w", row.Name, err)
+			err := b.measureRow(ctx, row, round)
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("%s: %w", row.Name, ctx.Err())
+			}
+			if err != nil {
+				b.failRow(row, round, err)
 			}
 		}
 	}
 	return b.results(), nil
 }
+
+// failRow lets all apps fail in a round of a row, but those that it has measured.
+func (b *bench) failRow(row Row, round int, err error) {
+	b.Note(fmt.Sprintf("%s, round %d: %v", row.Name, round+1, err))
+	for _, a := range b.Apps {
+		if key := [2]string{a.Name, row.Name}; b.canRun(a) && len(b.runs[key]) <= round {
+			b.runs[key] = append(b.runs[key], &run{idle: -1, failed: err})
+		}
+	}
+}
+
+// canRun reports whether an app can run here.
+func (b *bench) canRun(a App) bool { return b.missing[a.Name] == "" && b.broken[a.Name] == nil }
 
 // close ends what the bench holds. Taking down a lab ends what runs in its namespaces.
 func (b *bench) close() (err error) {
@@ -101,29 +119,30 @@ func (b *bench) prepare(ctx context.Context) (err error) {
 		if b.missing[a.Name] = a.missing(find); b.missing[a.Name] != "" {
 			continue
 		}
-		if a.mpi != "" {
-			if b.program == nil {
-				if b.program, err = mpi.Build(ctx); err != nil {
-					return err
-				}
-			}
-			continue
-		}
-		w := works[a.Name]
-		if err := b.site.makeDirs(b.hosts, nil, dirs[a.Name]...); err != nil {
-			return fmt.Errorf("%s: %w", a.Name, err)
-		}
-		if err := w.prepare(ctx, b.site, b.hosts); err != nil {
-			return fmt.Errorf("%s: %w", a.Name, err)
+		if b.broken[a.Name] = b.prepareApp(ctx, a); ctx.Err() != nil {
+			return ctx.Err()
 		}
 	}
 	return nil
 }
 
+func (b *bench) prepareApp(ctx context.Context, a App) (err error) {
+	if a.mpi != "" {
+		if b.program == nil {
+			b.program, err = mpi.Build(ctx)
+		}
+		return err
+	}
+	if err := b.site.makeDirs(b.hosts, nil, dirs[a.Name]...); err != nil {
+		return err
+	}
+	return works[a.Name].prepare(ctx, b.site, b.hosts)
+}
+
 // lab returns the lab whose switches balance by a rule.
 func (b *bench) lab(ctx context.Context, balance string) (*lab.Lab, error) {
-	if l := b.labs[balance]; l != nil {
-		return l, nil
+	if l, err := b.labs[balance], b.unbuilt[balance]; l != nil || err != nil {
+		return l, err
 	}
 	name := b.Lab
 	if len(b.labs) > 0 {
@@ -132,13 +151,15 @@ func (b *bench) lab(ctx context.Context, balance string) (*lab.Lab, error) {
 	l, err := lab.Hold(ctx, lab.Config{Name: name, RateMbit: b.RateMbit, Topology: b.Topology, Balance: balance,
 		Progress: func(done, total int) { b.Progress("building the lab", done, total) }})
 	if err != nil {
+		b.unbuilt[balance] = err
 		return nil, err
 	}
 	b.labs[balance] = l
 	for _, n := range l.Notes {
 		b.Note(n)
 	}
-	return l, setHosts(l, b.hosts)
+	b.unbuilt[balance] = setHosts(l, b.hosts)
+	return l, b.unbuilt[balance]
 }
 
 // measureRow runs all apps in a row.
@@ -166,7 +187,7 @@ func (b *bench) measureRow(ctx context.Context, row Row, round int) (err error) 
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	for _, a := range b.Apps {
-		if b.missing[a.Name] != "" {
+		if !b.canRun(a) {
 			continue
 		}
 		b.Progress(row.Name+", "+a.Name, b.done, len(b.Apps)*len(b.Rows)*b.Rounds)
@@ -181,10 +202,8 @@ func (b *bench) measureRow(ctx context.Context, row Row, round int) (err error) 
 		}
 		key := [2]string{a.Name, row.Name}
 		if err != nil {
-			b.runs[key] = append(b.runs[key], nil)
-			if b.problem[key] == "" {
-				b.problem[key] = fmt.Sprintf("round %d: %v", round+1, err)
-			}
+			b.Note(fmt.Sprintf("%s, %s, round %d: %v", a.Name, row.Name, round+1, err))
+			b.runs[key] = append(b.runs[key], &run{idle: r.idle, failed: err})
 			continue
 		}
 		after, err := s.Counters()
@@ -209,19 +228,21 @@ func (b *bench) measure(ctx context.Context, l *lab.Lab, a App, round int) (r ru
 	if a.mpi != "" {
 		return b.measureMPI(ctx, l, a)
 	}
+	r.idle = -1
 	w := works[a.Name]
-	all, err := serve(ctx, l, b.site, w, b.hosts)
+	all, err := serve(ctx, l.Do, b.site, w, b.hosts)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, all.close()) }()
-	return play(ctx, l, b.site, w, b.hosts, permutation.Random(b.Topology, b.Seed+uint64(round)), b.limit())
+	return play(ctx, l.Do, b.site, w, b.hosts, permutation.Random(b.Topology, b.Seed+uint64(round)), b.limit())
 }
 
 // measureMPI runs a pattern. The rank at the same place of the next rack is as many ranks on as
 // a rack has hosts.
 func (b *bench) measureMPI(ctx context.Context, l *lab.Lab, a App) (r run, err error) {
 	o := mpi.Options{Pattern: a.mpi, Bytes: b.Bytes / mpiRounds, By: b.perRack(), Rounds: mpiRounds, Limit: 2*patience + 4*b.limit()}
+	r.idle = -1
 	before := testbed.ReadCPU()
 	got, err := b.program.Run(ctx, l, b.Topology, o)
 	if err != nil {
@@ -233,7 +254,6 @@ func (b *bench) measureMPI(ctx context.Context, l *lab.Lab, a App) (r run, err e
 		sum += t
 	}
 	r.clients = []float64{sum.Seconds()}
-	r.p99 = []float64{1e3 * slices.Max(got.Rounds).Seconds()} // of so few rounds it is the longest
 	return r, nil
 }
 
@@ -248,9 +268,9 @@ func (b *bench) results() (list []Result) {
 	for _, a := range b.Apps {
 		for _, row := range b.Rows {
 			key := [2]string{a.Name, row.Name}
-			r := Result{App: a.Name, Row: row.Name, Topology: b.Topology.String(), RateMbit: b.RateMbit, Bytes: b.Bytes, Clients: len(b.hosts), Problem: b.problem[key]}
-			if b.missing[a.Name] != "" {
-				r.Problem, r.Missing = b.missing[a.Name], true
+			r := Result{App: a.Name, Row: row.Name, Topology: b.Topology.String(), RateMbit: b.RateMbit, Bytes: b.Bytes, Clients: len(b.hosts), Problem: b.missing[a.Name], Missing: b.missing[a.Name] != ""}
+			if err := b.broken[a.Name]; err != nil {
+				r.Problem = "cannot be prepared: " + err.Error()
 			}
 			r.summarise(b.runs[key], b.runs[[2]string{a.Name, Baseline}], testbed.CPUBound)
 			list = append(list, r)

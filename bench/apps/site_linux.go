@@ -38,7 +38,8 @@ type work interface {
 	// client is the client of a host. It has done its work when it ends, or when it has printed the
 	// line until, if that is not empty.
 	client(s *site, h topology.Node, server netip.Addr) (c *exec.Cmd, until string, err error)
-	// read reads what the client at a host has printed. p99 is 0 if the program measures none.
+	// read reads what the client at a host has printed. p99 is 0 if the program measures none, or
+	// of so few requests that it would be their maximum.
 	read(s *site, h topology.Node, text string) (p99Ms float64, err error)
 }
 

@@ -48,14 +48,7 @@ func Charts(results []Result) (charts []report.Chart) {
 			l := papers.CDF(name, all)
 			c.Lines = append(c.Lines, report.ChartLine{Name: l.Name, X: l.X, Y: l.Y})
 		}
-		for i := range c.Lines {
-			l := &c.Lines[i]
-			n := 0
-			for n < len(l.X) && l.X[n] <= end {
-				n++
-			}
-			l.X, l.Y = l.X[:n], l.Y[:n]
-		}
+		c.EndAt(end)
 		charts = append(charts, c)
 	}
 	return charts

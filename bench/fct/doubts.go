@@ -15,6 +15,9 @@ func (b *bench) doubts() {
 	var latest time.Duration
 	for _, runs := range b.runs {
 		for _, r := range runs {
+			if r.failed != nil {
+				continue
+			}
 			all++
 			if r.idle >= 0 && r.idle < testbed.CPUBound {
 				busy++

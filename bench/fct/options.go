@@ -41,21 +41,28 @@ type Options struct {
 	File *File
 	// Open makes a fabric. Run closes it.
 	Open func(context.Context, Fabric) (testbed.Testbed, error)
-	// OnDelay, if not nil, is told what a link and the node behind it delay a packet in the idle
-	// fabric, for Simulate.
-	OnDelay func(time.Duration)
+	// OnIdle, if not nil, is told what the idle fabric is like, for Simulate.
+	OnIdle func(Idle)
 	// Progress, if not nil, is called before each run with how many runs are done.
 	Progress func(row string, done, total int)
 	// Note, if not nil, is told what a reader of the results must know.
 	Note func(string)
 }
 
-// Fabric is what distinguishes the fabrics of rows.
+// Idle is what a fabric is like without load.
+type Idle struct {
+	Delay time.Duration // of a link and the node behind it
+	lab   *alone        // what flows take in a lab; nil: none was measured
+}
+
+// Fabric is what distinguishes the fabrics that Open makes.
 type Fabric struct {
 	Balance string // the rule by which switches choose the next hop; "": the kernel's routes
 	// MarkBytes is the queue from which switches mark packets, at a port of Options.RateMbit;
 	// 0: they do not.
 	MarkBytes int
+	// Whole has nothing of Options.Failure. It is for what slowdowns divide by, and no row's.
+	Whole bool
 }
 
 // Use takes the fabric and the flows of a File.

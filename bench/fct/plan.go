@@ -13,6 +13,9 @@ type plan struct {
 	// after has of each flow the earlier one that must end before it begins; -1: none. nil:
 	// none has any. Such a flow begins at its Start or then, whichever is later.
 	after []int
+	// apart, if above 0, is how long after the end of a flow the one that follows begins, finished
+	// or not. 0: it begins at once, and never if the former does not finish.
+	apart time.Duration
 	// jobs is how many jobs the flows make; 0: none. A job is what an application waits for:
 	// it begins with its first flow and ends with its last.
 	jobs int

@@ -18,6 +18,9 @@ import (
 
 const port = 5002
 
+// lead is the time before a run begins, in which its first flows get ready.
+const lead = 20 * time.Millisecond
+
 // player plays flows on a session's hosts.
 type player struct {
 	hosts           []testbed.Host
@@ -29,18 +32,19 @@ type player struct {
 	broken error // why the first flow failed before the deadline
 }
 
-// play begins each flow at its time, or when the one has ended that it follows. It returns when all have finished, or have failed, or at
-// the deadline, which is until after the first could begin. Outcomes are in the order of
-// flows; a flow whose predecessor did not end has not begun. broken says why the first flow failed that did not miss the deadline. It is a
-// shortfall if other bytes arrived than were sent. begun, if not nil, is called once, when all
-// flows have begun but those that never will.
+// play begins each flow at its time, or when the one has ended that it follows. Flows of one time
+// begin together. It returns when all have finished, or have failed, or at the deadline, which is
+// until after the first could begin. Outcomes are in the order of flows; a flow whose predecessor
+// did not end has not begun. broken says why the first flow failed that did not miss the deadline.
+// It is a shortfall if other bytes arrived than were sent. begun, if not nil, is called once, when
+// all flows have begun but those that never will.
 func play(ctx context.Context, s *testbed.Session, flows plan, until time.Duration, begun func()) (all []outcome, broken, err error) {
 	p := &player{hosts: s.Hosts}
 	defer p.stop()
 	if err := p.listen(); err != nil {
 		return nil, nil, err
 	}
-	p.begin = time.Now()
+	p.begin = time.Now().Add(lead)
 	p.deadline = p.begin.Add(until)
 	defer context.AfterFunc(ctx, p.open.Close)()
 	ctx, cancel := context.WithDeadline(ctx, p.deadline)
@@ -58,30 +62,43 @@ func play(ctx context.Context, s *testbed.Session, flows plan, until time.Durati
 	}
 	beginnings := newBeginnings(len(flows.flows), begun)
 	var sent sync.WaitGroup
-	for i, f := range flows.flows {
-		after := flows.follows(i)
-		if after < 0 {
-			waitUntil(ctx, p.begin.Add(f.Start))
+	one := func(i int, line *startline) {
+		if ended[i] != nil {
+			defer close(ended[i])
 		}
-		sent.Go(func() {
-			if ended[i] != nil {
-				defer close(ended[i])
+		f := flows.flows[i]
+		due := p.begin.Add(f.Start)
+		if line != nil {
+			line.wait()
+		} else {
+			after := flows.follows(i)
+			<-ended[after]
+			if !all[after].finished && flows.apart == 0 {
+				beginnings.one()
+				return
 			}
-			due := p.begin.Add(f.Start)
-			if after >= 0 {
-				<-ended[after]
-				if !all[after].finished {
-					beginnings.one()
-					return
-				}
-				if now := time.Now(); now.After(due) {
-					due = now
-				}
-				waitUntil(ctx, due)
+			if free := time.Now().Add(flows.apart); free.After(due) {
+				due = free
 			}
-			beginnings.one()
-			all[i], errs[i] = p.send(ctx, f, due)
-		})
+			waitUntil(ctx, due)
+		}
+		beginnings.one()
+		all[i], errs[i] = p.send(ctx, f, due)
+	}
+	for next := 0; next < len(flows.flows); {
+		start, line := flows.flows[next].Start, newStartline()
+		for ; next < len(flows.flows) && flows.flows[next].Start == start; next++ {
+			i := next
+			if flows.follows(i) >= 0 {
+				sent.Go(func() { one(i, nil) })
+				continue
+			}
+			line.ready.Add(1)
+			sent.Go(func() { one(i, line) })
+		}
+		line.ready.Wait()
+		waitUntil(ctx, p.begin.Add(start))
+		close(line.open)
 	}
 	sent.Wait()
 	if errors.Is(ctx.Err(), context.Canceled) {

@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -81,6 +84,54 @@ func TestPlay_endsWithItsContext(t *testing.T) {
 	time.AfterFunc(50*time.Millisecond, cancel)
 	if _, _, err := play(ctx, s, plan{flows: []workload.Flow{{Src: 0, Dst: 2, Bytes: 1 << 30}, {Start: time.Hour, Dst: 3, Bytes: 1}}}, 2*time.Hour, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v", err)
+	}
+}
+
+// counting is a host that counts the goroutines there are when the first flow connects.
+type counting struct {
+	testbed.Endpoint
+	first *sync.Once
+	seen  *int
+}
+
+func (c counting) DialContext(context.Context, string, string) (net.Conn, error) {
+	c.first.Do(func() { *c.seen = runtime.NumGoroutine() })
+	return nil, errors.New("counted")
+}
+
+// Flows of one time begin together: when the first one does, all are there.
+func TestPlay_flowsOfOneTimeBeginTogether(t *testing.T) {
+	s := session(t, 100)
+	seen := 0
+	s.Hosts[0].Endpoint = counting{s.Hosts[0].Endpoint, new(sync.Once), &seen}
+	flows := plan{flows: slices.Repeat([]workload.Flow{{Dst: 2, Bytes: 1}}, 2000)}
+	if _, broken, err := play(t.Context(), s, flows, time.Minute, nil); err != nil || broken == nil {
+		t.Fatal(broken, err)
+	}
+	if seen < len(flows.flows) {
+		t.Errorf("when the first of %d flows begins there are %d goroutines", len(flows.flows), seen)
+	}
+}
+
+// Flows that are to be apart begin so long after the end of the one before, whether it finished or
+// not.
+func TestPlay_flowsApart(t *testing.T) {
+	s := session(t, 100)
+	s.Hosts[0].Endpoint = liar{s.Hosts[0].Endpoint, nil} // its flow breaks
+	p := plan{apart: 30 * time.Millisecond}
+	for _, f := range []workload.Flow{{Src: 0, Dst: 2, Bytes: 1}, {Src: 1, Dst: 3, Bytes: 50_000}, {Src: 1, Dst: 3, Bytes: 1}} {
+		p.add(f, len(p.flows)-1)
+	}
+	all, broken, err := play(t.Context(), s, p, time.Minute, nil)
+	if err != nil || broken == nil || all[0].finished {
+		t.Fatal(all, broken, err)
+	}
+	end := all[0].began // at the earliest
+	for i, o := range all[1:] {
+		if !o.finished || o.began < end+p.apart {
+			t.Errorf("flow %d: %+v; the one before ended at %v", i+1, o, end)
+		}
+		end = o.began + o.took
 	}
 }
 

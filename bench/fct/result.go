@@ -1,6 +1,7 @@
 package fct
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -39,29 +40,42 @@ const (
 	InSimulator = "simulator"
 )
 
-// Result is what the flows of a size class took in a row under a load. Flows, Begun and
-// Unfinished are of all seeds together, IdlePercent of the seed that had the least. The other
-// figures are medians over the seeds that have flows of the class; 0 if none has.
+// What slowdowns divide by (Result.SlowdownBase). In a lab without the kernel's TCP it is
+// something else (baseName).
+const (
+	labBase = "kernel TCP alone in the idle lab"
+	simBase = "kernel TCP alone in the idle simulator"
+)
+
+// Result is what the flows of a size class took in a row under a load, in the rounds that were
+// measured. Flows, Begun and Unfinished are of all of these together, IdlePercent of the one that
+// had the least. The other figures are medians over those that have flows of the class; 0 if none
+// has. A percentile is nil unless each of these has so many samples that one is above it.
 type Result struct {
-	Policy      string  `json:"policy"`
-	Where       Where   `json:"where"`
-	Measured    string  `json:"measured"` // lab, simulator
-	Topology    string  `json:"topology"`
-	Failure     string  `json:"failure"`
-	Workload    string  `json:"workload"`
-	Load        float64 `json:"load"`       // payload, as a part of what hosts can send out of their racks
-	SizeClass   string  `json:"size_class"` // all, mice, elephants; jobs where the traffic has jobs
-	Flows       int     `json:"flows"`      // planned
-	Begun       int     `json:"begun"`      // the others wait for flows that did not end, and have no time
-	Unfinished  int     `json:"unfinished"` // at the deadline; they count as if they ended then
-	MeanMs      float64 `json:"mean_ms"`
-	P50Ms       float64 `json:"p50_ms"`
-	P95Ms       float64 `json:"p95_ms"`
-	P99Ms       float64 `json:"p99_ms"`
-	P999Ms      float64 `json:"p999_ms"`
-	MaxMs       float64 `json:"max_ms"`
-	SlowdownP50 float64 `json:"slowdown_p50"` // completion time by that of a flow alone
-	SlowdownP99 float64 `json:"slowdown_p99"`
+	Policy     string   `json:"policy"`
+	Where      Where    `json:"where"`
+	Measured   string   `json:"measured"` // lab, simulator
+	Topology   string   `json:"topology"`
+	Failure    string   `json:"failure"`
+	Workload   string   `json:"workload"`
+	Load       float64  `json:"load"`       // payload, as a part of what hosts can send out of their racks
+	SizeClass  string   `json:"size_class"` // all, mice, elephants; jobs where the traffic has jobs
+	Flows      int      `json:"flows"`      // planned
+	Begun      int      `json:"begun"`      // the others wait for flows that did not end, and have no time
+	Unfinished int      `json:"unfinished"` // at the deadline; they count as if they ended then
+	MeanMs     float64  `json:"mean_ms"`
+	P50Ms      float64  `json:"p50_ms"`
+	P95Ms      *float64 `json:"p95_ms"`  // of 20 samples or more
+	P99Ms      *float64 `json:"p99_ms"`  // of 100
+	P999Ms     *float64 `json:"p999_ms"` // of 1000
+	MaxMs      float64  `json:"max_ms"`
+	// Slowdowns are completion times by that of a flow of the same size between hosts as far apart,
+	// alone in the fabric without a failure. SlowdownBase says of what kind and where it was
+	// measured, for all rows; "": it was not.
+	SlowdownP50  float64  `json:"slowdown_p50"`
+	SlowdownP99  *float64 `json:"slowdown_p99"` // of 100
+	SlowdownBase string   `json:"slowdown_base"`
+	BaseByteMs   float64  `json:"base_byte_ms"` // what a flow of one byte takes there between hosts far apart
 	// MeanLowMs and MeanHighMs are the least and the most of the seeds' means. The median of
 	// all possible seeds' means lies between them with ConfidencePercent: 100·(1-2^(1-n)) with
 	// n seeds that have flows of the class, whatever the distribution is (the sign test's interval).
@@ -77,8 +91,13 @@ type Result struct {
 	SYNRetransmits float64 `json:"syn_retransmits"`
 	Timeouts       float64 `json:"timeouts"`
 	// Void says that this does not measure the fabric: in a round the processors were idle so
-	// little that it measures them, or a planned flow did not begin.
-	Void     bool    `json:"void"`
+	// little that it measures them, a planned flow did not begin, or connections of MPTCP had fewer
+	// subflows than the row says.
+	Void   bool `json:"void"`
+	Rounds int  `json:"rounds"` // that were measured; 0: there are no figures
+	Failed int  `json:"failed"` // rounds that failed
+	// Error says why rounds have no figures, of the first one that failed; "": all have.
+	Error    string  `json:"error"`
 	Traffic  string  `json:"traffic"`
 	RateMbit float64 `json:"rate_mbit"`
 	Scale    float64 `json:"scale"` // of the workload's sizes
@@ -105,7 +124,9 @@ type run struct {
 	idle    float64       // percent
 	late    time.Duration // by which a flow began too late, at most
 	tcp     tcpCounters
-	broken  error // why a flow failed before the deadline; nil: none did
+	broken  error  // why a flow failed before the deadline; nil: none did
+	lacking string // what connections of MPTCP lack; "": nothing
+	failed  error  // why there is nothing of all this; nil: there is
 }
 
 // of returns the flows of a size class.
@@ -130,9 +151,18 @@ func slowdowns(samples []sample) (ms, slow []float64) {
 // summarise fills in the figures of r from a run of each seed. Flows that have not begun are
 // unfinished, and have no time.
 func (r *Result) summarise(runs []run) {
-	var mean, p50, p95, p99, p999, most, slow50, slow99 []float64
+	var mean, p50, most, slow50 []float64
+	p95, p99, p999, slow99 := stats.Tail{Percent: 95}, stats.Tail{Percent: 99}, stats.Tail{Percent: 99.9}, stats.Tail{Percent: 99}
 	r.IdlePercent = -1
-	for _, run := range runs {
+	for i, run := range runs {
+		if run.failed != nil {
+			if r.Failed++; r.Error == "" {
+				r.Error = fmt.Sprintf("round %d: %v", i+1, run.failed)
+			}
+			continue
+		}
+		r.Rounds++
+		r.Void = r.Void || run.lacking != ""
 		if run.idle >= 0 && (r.IdlePercent < 0 || run.idle < r.IdlePercent) {
 			r.IdlePercent = run.idle
 		}
@@ -156,14 +186,15 @@ func (r *Result) summarise(runs []run) {
 			sum += t
 		}
 		mean = append(mean, sum/float64(len(ms)))
-		p50, p95 = append(p50, stats.Percentile(ms, 50)), append(p95, stats.Percentile(ms, 95))
-		p99, p999 = append(p99, stats.Percentile(ms, 99)), append(p999, stats.Percentile(ms, 99.9))
+		p50, slow50 = append(p50, stats.Percentile(ms, 50)), append(slow50, stats.Percentile(slow, 50))
+		p95.Add(ms)
+		p99.Add(ms)
+		p999.Add(ms)
+		slow99.Add(slow)
 		most = append(most, slices.Max(ms))
-		slow50, slow99 = append(slow50, stats.Percentile(slow, 50)), append(slow99, stats.Percentile(slow, 99))
 	}
-	r.MeanMs, r.P50Ms, r.P95Ms = stats.Median(mean), stats.Median(p50), stats.Median(p95)
-	r.P99Ms, r.P999Ms, r.MaxMs = stats.Median(p99), stats.Median(p999), stats.Median(most)
-	r.SlowdownP50, r.SlowdownP99 = stats.Median(slow50), stats.Median(slow99)
+	r.MeanMs, r.P50Ms, r.MaxMs, r.SlowdownP50 = stats.Median(mean), stats.Median(p50), stats.Median(most), stats.Median(slow50)
+	r.P95Ms, r.P99Ms, r.P999Ms, r.SlowdownP99 = p95.Median(), p99.Median(), p999.Median(), slow99.Median()
 	if n := len(mean); n > 0 {
 		r.MeanLowMs, r.MeanHighMs = slices.Min(mean), slices.Max(mean)
 		r.ConfidencePercent = Confidence(n)
@@ -176,20 +207,37 @@ func (r *Result) summarise(runs []run) {
 // and the most of n.
 func Confidence(n int) float64 { return 100 * (1 - math.Pow(2, 1-float64(n))) }
 
-// results are by row, load and size class.
-func (o *Options) results(measured string, runs map[cell][]run) (results []Result) {
+// classes are the size classes of the traffic, whether or not a row has been measured.
+func (o *Options) classes() []string {
+	jobs := false
+	if o.File != nil {
+		_, p, err := o.File.plan()
+		jobs = err == nil && p.jobs > 0
+	} else if t, err := parseTraffic(o.Traffic); err == nil {
+		jobs = t.jobBytes() > 0
+	}
+	if !jobs {
+		return sizeClasses
+	}
+	return append(slices.Clone(sizeClasses), jobsClass)
+}
+
+// results are by row, load and size class. errs has of each row why it has no figures; nil: all
+// have. base and byteTook are what slowdowns divide by, and what a flow of one byte takes there.
+func (o *Options) results(measured string, runs map[cell][]run, errs []error, base string, byteTook time.Duration) (results []Result) {
+	f, _ := parseFailure(o.Failure, o.Topology) // checked
+	classes := o.classes()
 	for i, row := range o.Rows {
 		for j, load := range o.Loads {
 			all := runs[cell{i, j}]
-			classes := sizeClasses
-			if len(all) > 0 && all[0].jobs != nil {
-				classes = append(slices.Clone(classes), jobsClass)
-			}
-			f, _ := parseFailure(o.Failure, o.Topology) // checked
 			for _, class := range classes {
 				r := Result{Policy: row.Name, Where: row.Where, Measured: measured, Topology: o.Topology.String(), Failure: f.name, Workload: o.WorkloadName(),
-					Load: load, SizeClass: class, Traffic: o.Traffic, RateMbit: o.RateMbit, Scale: o.Scale, Seed: o.Seed, Seeds: o.Seeds, Machine: o.Machine, runs: &all}
+					Load: load, SizeClass: class, SlowdownBase: base, BaseByteMs: float64(byteTook) / float64(time.Millisecond),
+					Traffic: o.Traffic, RateMbit: o.RateMbit, Scale: o.Scale, Seed: o.Seed, Seeds: o.Seeds, Machine: o.Machine, runs: &all}
 				r.summarise(all)
+				if errs != nil && errs[i] != nil {
+					r.Error = errs[i].Error()
+				}
 				results = append(results, r)
 			}
 		}

@@ -1,17 +1,18 @@
 package fct
 
 import (
-	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"weft/bench/sim/workload"
-	"weft/bench/testbed"
 	"weft/topology"
 )
 
@@ -66,29 +67,66 @@ func TestSummarise_byHand(t *testing.T) {
 		one.samples = append(one.samples, sample{bytes: 99_999, took: time.Duration(i+1) * time.Millisecond, ideal: 2 * time.Millisecond, begun: true, whole: true, finished: true})
 	}
 	one.samples = append(one.samples, sample{bytes: 20e6, took: 5 * time.Second, ideal: time.Second, begun: true, whole: true, finished: false})
-	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: []sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, whole: true, finished: true}}}
+	two := run{idle: 60, tcp: tcpCounters{true, 5, 30}, samples: slices.Repeat([]sample{{bytes: 1, took: 200 * time.Millisecond, ideal: 4 * time.Millisecond, begun: true, whole: true, finished: true}}, 100)}
 	for class, want := range map[string]Result{
-		// means of the two seeds: the median of two
-		"mice":      {Flows: 101, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: 147.5, P99Ms: (99 + 200) / 2., P999Ms: 150, MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
-		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P50Ms: 5000, P95Ms: 5000, P99Ms: 5000, P999Ms: 5000, MaxMs: 5000, MeanLowMs: 5000, MeanHighMs: 5000, SlowdownP50: 5, SlowdownP99: 5},
+		// Means of the two seeds: the median of two.
+		"mice":      {Flows: 200, MeanMs: (50.5 + 200) / 2, P50Ms: 125, P95Ms: new((95. + 200) / 2), P99Ms: new((99. + 200) / 2), MaxMs: 150, MeanLowMs: 50.5, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new((49.5 + 50) / 2)},
+		"elephants": {Flows: 1, Unfinished: 1, MeanMs: 5000, P50Ms: 5000, MaxMs: 5000, MeanLowMs: 5000, MeanHighMs: 5000, SlowdownP50: 5},
 		// The elephant's time is the longest, but its slowdown is not.
-		"all": {Flows: 102, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: 148, P99Ms: (100 + 200) / 2., P999Ms: 2600, MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: (49.5 + 50) / 2},
+		"all": {Flows: 201, Unfinished: 1, MeanMs: (10050./101 + 200) / 2, P50Ms: 125.5, P95Ms: new((96. + 200) / 2), P99Ms: new((100. + 200) / 2), MaxMs: 2600, MeanLowMs: 10050. / 101, MeanHighMs: 200, ConfidencePercent: 50, SlowdownP50: (25 + 50) / 2., SlowdownP99: new((49.5 + 50) / 2)},
 	} {
 		want.SizeClass, want.Scale, want.IdlePercent, want.Begun = class, 1, 40, want.Flows
-		want.SYNRetransmits, want.Timeouts = 4, 20
+		want.SYNRetransmits, want.Timeouts, want.Rounds = 4, 20, 2
 		got := Result{SizeClass: class, Scale: 1}
 		got.summarise([]run{one, two})
 		if math.Abs(got.MeanMs-want.MeanMs) > 1e-9 {
 			t.Errorf("%s: mean %v, want %v", class, got.MeanMs, want.MeanMs)
 		}
 		got.MeanMs = want.MeanMs
-		if got != want {
+		if !reflect.DeepEqual(got, want) {
 			t.Errorf("%s:\n%+v, want\n%+v", class, got, want)
 		}
 	}
 	none := Result{SizeClass: "elephants", Scale: 1}
-	if none.summarise([]run{two}); none != (Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30}) {
+	if none.summarise([]run{two}); !reflect.DeepEqual(none, Result{SizeClass: "elephants", Scale: 1, IdlePercent: 60, SYNRetransmits: 5, Timeouts: 30, Rounds: 1}) {
 		t.Errorf("no elephants: %+v", none)
+	}
+}
+
+// A percentile is one only if a sample is above it. In JSON it is null otherwise.
+func TestSummarise_percentilesNeedSamples(t *testing.T) {
+	of := func(n int) (r run) {
+		for i := range n {
+			r.samples = append(r.samples, sample{bytes: 1, took: time.Duration(i+1) * time.Millisecond, ideal: time.Millisecond, begun: true, whole: true, finished: true})
+		}
+		return r
+	}
+	for n, want := range map[int]string{
+		19: "null null null null", 20: "19 null null null", 99: "95 null null null", 100: "95 99 null 99", 999: "950 990 null 990", 1000: "950 990 999 990",
+	} {
+		r := Result{SizeClass: "all", Scale: 1}
+		r.summarise([]run{of(n)})
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var keys map[string]json.RawMessage
+		if err := json.Unmarshal(text, &keys); err != nil {
+			t.Fatal(err)
+		}
+		if got := fmt.Sprintf("%s %s %s %s", keys["p95_ms"], keys["p99_ms"], keys["p999_ms"], keys["slowdown_p99"]); got != want {
+			t.Errorf("%d samples: %s, want %s", n, got, want)
+		}
+	}
+	// All medians are of the same rounds: one that has too few samples takes the percentile away, and
+	// one without flows counts for none.
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{of(1000), of(100), of(99)}); r.P95Ms == nil || *r.P95Ms != 95 || r.P99Ms != nil || r.SlowdownP99 != nil {
+		t.Errorf("%+v", r)
+	}
+	r = Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{of(100), of(0), of(100), of(200)}); r.P99Ms == nil || *r.P99Ms != 99 || r.P999Ms != nil {
+		t.Errorf("%+v", r)
 	}
 }
 
@@ -107,6 +145,43 @@ func TestSummarise_void(t *testing.T) {
 		r := Result{SizeClass: "all", Scale: 1}
 		if r.summarise(runs); r.Void != c.void || r.IdlePercent != c.want {
 			t.Errorf("idle %v: %g, void %v", c.idle, r.IdlePercent, r.Void)
+		}
+	}
+}
+
+// A round that failed has no figures, and is counted and told.
+func TestSummarise_failedRounds(t *testing.T) {
+	measured := run{idle: 50, samples: []sample{{bytes: 1, took: time.Second, ideal: time.Second, begun: true, whole: true, finished: true}}}
+	fail := func(why string) run { return run{idle: -1, failed: errors.New(why)} }
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{measured, fail("first"), measured, fail("second")}); r.Rounds != 2 || r.Failed != 2 || r.Error != "round 2: first" || r.MeanMs != 1000 || r.Void || r.IdlePercent != 50 || r.ConfidencePercent != 50 {
+		t.Errorf("%+v", r)
+	}
+	r = Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{fail("first"), fail("second")}); r.Rounds != 0 || r.Failed != 2 || r.Void || r.Flows != 0 || r.IdlePercent != -1 {
+		t.Errorf("%+v", r)
+	}
+}
+
+// A run in which connections of MPTCP lacked subflows does not measure what the row says.
+func TestSummarise_lackingSubflows(t *testing.T) {
+	r := Result{SizeClass: "all", Scale: 1}
+	if r.summarise([]run{{idle: 50}, {idle: 50, lacking: "one subflow each"}}); !r.Void {
+		t.Errorf("%+v", r)
+	}
+}
+
+// Rows have the same classes, whether or not they were measured.
+func TestResults_classesAreTheTraffics(t *testing.T) {
+	for traffic, want := range map[string][]string{"random": sizeClasses, "incast(2)": append(slices.Clone(sizeClasses), jobsClass)} {
+		o := simOptions(t, "kernel-ecmp")
+		o.Traffic = traffic
+		var got []string
+		for _, r := range o.results(InLab, nil, []error{errors.New("broken")}, "", 0) {
+			got = append(got, r.SizeClass)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s: %q", traffic, got)
 		}
 	}
 }
@@ -154,7 +229,7 @@ func TestSummarise_isTheMedianSeed(t *testing.T) {
 		runs = append(runs, run{samples: []sample{{bytes: 1, took: ms * time.Millisecond, ideal: time.Millisecond, begun: true, whole: true, finished: true}}})
 	}
 	r := Result{SizeClass: "all", Scale: 1}
-	if r.summarise(runs); r.MeanMs != 20 || r.P99Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {
+	if r.summarise(runs); r.MeanMs != 20 || r.P50Ms != 20 || r.SlowdownP50 != 20 || r.Flows != 3 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -172,79 +247,5 @@ func TestDoubts_whatTheMachineSpoils(t *testing.T) {
 	b.doubts()
 	if len(notes) != 2 || !strings.Contains(notes[0], "in 1 of 4 runs") || !strings.Contains(notes[1], "1s at most") {
 		t.Errorf("%q", notes)
-	}
-}
-
-func TestRows_whoBalances(t *testing.T) {
-	want := map[string]Where{"kernel-ecmp": Kernel, "kernel-mptcp": Kernel, "kernel-drb": Host, "host-auto": Host, "gateway-presto": Host, "drb": Host, "ecmp": Host}
-	for _, r := range Rows() {
-		if w, ok := want[r.Name]; ok && w != r.Where {
-			t.Errorf("%s: %s", r.Name, r.Where)
-		}
-		if (r.Where == Switch) != (r.Balance != "") {
-			t.Errorf("%+v", r)
-		}
-		delete(want, r.Name)
-	}
-	if len(want) > 0 {
-		t.Errorf("no rows %v", want)
-	}
-	if r := switchRow("drill"); r.Name != "switch-drill" || r.Where != Switch || r.Balance != "drill" || r.Hosts.Name != "kernel-ecmp" {
-		t.Errorf("%+v", r)
-	}
-	mptcp, err := Select([]string{"kernel-mptcp:subflows=1", "kernel-mptcp:subflows=32", "kernel-bbr", "kernel-dctcp"})
-	if err != nil || mptcp[0].Hosts.Subflows != 1 || mptcp[1].Hosts.Subflows != 32 || !mptcp[1].Hosts.MPTCP || mptcp[1].Where != Kernel ||
-		mptcp[2].Hosts.Congestion != "bbr" || mptcp[2].MarkBytes != 0 || mptcp[3].MarkBytes == 0 {
-		t.Errorf("%+v, %v", mptcp, err)
-	}
-	for _, bad := range []string{"kernel-mptcp:subflows=0", "kernel-mptcp:subflows=33", "kernel-mptcp:4", "kernel-mptcp:subflows=x"} {
-		if _, err := Select([]string{bad}); err == nil || !strings.Contains(err.Error(), "1 to 32") {
-			t.Errorf("%s: error %v", bad, err)
-		}
-	}
-	rows, err := Select([]string{"switch-letflow:gap=60ms", "switch-letflow"})
-	if err != nil || rows[0].Balance != "letflow:gap=60ms" || rows[0].Where != Switch || rows[1].Balance != "letflow" {
-		t.Errorf("%+v, %v", rows, err)
-	}
-	if _, err := Select(DefaultRows); err != nil {
-		t.Error(err)
-	}
-	if _, err := Select([]string{"drb", "best"}); err == nil {
-		t.Error("no error of an unknown row")
-	}
-	if _, err := Select([]string{"drb", "ecmp", "drb"}); err == nil {
-		t.Error("no error of a row that is there twice")
-	}
-}
-
-// Of a fabric that cannot be built the rows are left out, the others run. It is tried once.
-func TestSupported_withoutAFabric(t *testing.T) {
-	rows, err := Select([]string{"drb", "switch-drill", "switch-rb", "kernel-ecmp"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var notes []string
-	opened := 0
-	o := Options{Rows: append(rows, rows[1]), Note: func(s string) { notes = append(notes, s) },
-		Open: func(_ context.Context, f Fabric) (testbed.Testbed, error) {
-			opened++
-			if f.Balance != "" {
-				return nil, errors.New("no " + f.Balance + " here")
-			}
-			return testbed.InMemory(testbed.Config{}), nil
-		}}
-	b := &bench{Options: &o, beds: make(map[Fabric]testbed.Testbed), unbuilt: make(map[Fabric]error)}
-	if err := b.supported(t.Context()); err != nil || len(b.Rows) != 1 || b.Rows[0].Name != "drb" || opened != 3 {
-		t.Errorf("%v, %d fabrics, %+v", err, opened, b.Rows)
-	}
-	if len(notes) != 4 || notes[0] != "switch-drill is left out: no drill here" {
-		t.Errorf("%q", notes)
-	}
-}
-
-func TestOrder_alternates(t *testing.T) {
-	b := &bench{Options: &Options{Rows: make([]Row, 3)}}
-	if a, z := b.order(0), b.order(1); !slices.Equal(a, []int{0, 1, 2}) || !slices.Equal(z, []int{2, 1, 0}) {
-		t.Errorf("%v, %v", a, z)
 	}
 }

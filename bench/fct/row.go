@@ -9,6 +9,7 @@ import (
 	"weft/bench/named"
 	"weft/bench/testbed"
 	"weft/internal/balance"
+	"weft/lab"
 )
 
 // Where says who balances the load.
@@ -58,7 +59,6 @@ var switchRules = []string{"two-level", "classifier", "rb", "rrb", "drb", "letfl
 const (
 	switchPrefix = "switch-"
 	mptcpRow     = "kernel-mptcp"
-	maxSubflows  = 32 // as in DRB F8
 )
 
 // control is a congestion control of the kernel's TCP; each is a row.
@@ -135,11 +135,14 @@ func Select(names []string) ([]Row, error) {
 func subflowsRow(all []Row, parameter string) (row Row, err error) {
 	number, ok := strings.CutPrefix(parameter, "subflows=")
 	n, err := strconv.Atoi(number)
-	if !ok || err != nil || n < 1 || n > maxSubflows {
-		return row, fmt.Errorf("must be %s:subflows=N, N from 1 to %d", mptcpRow, maxSubflows)
+	if !ok || err != nil || n < 1 || n > lab.MaxManagedSubflows {
+		return row, fmt.Errorf("must be %s:subflows=N, N from 1 to %d", mptcpRow, lab.MaxManagedSubflows)
 	}
 	row = all[slices.IndexFunc(all, func(r Row) bool { return r.Name == mptcpRow })]
 	row.Hosts.Subflows = n
 	row.Hosts.Label = fmt.Sprintf("kernel MPTCP, %d subflows", n)
+	if n > lab.MaxMPTCPSubflows {
+		row.Hosts.Label += ", which weft opens"
+	}
 	return row, nil
 }

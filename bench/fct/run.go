@@ -3,21 +3,15 @@ package fct
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
-	"weft/bench/sim/workload"
 	"weft/bench/testbed"
 	"weft/topology"
 )
 
-const (
-	// baseFlows are played one after the other to learn what an idle fabric takes.
-	baseFlows = 30
-	// rest is between two runs, for the queues to empty.
-	rest = 300 * time.Millisecond
-)
+// rest is between two runs, for the queues to empty.
+const rest = 300 * time.Millisecond
 
 // bench is a call of Run.
 type bench struct {
@@ -25,8 +19,10 @@ type bench struct {
 	real    *topology.Topology         // with what has failed
 	beds    map[Fabric]testbed.Testbed // opened when first needed
 	unbuilt map[Fabric]error           // the same, why there is none
-	base    time.Duration
-	runs    map[cell][]run
+	closing error                      // of a fabric that is not needed any more
+	errs    []error                    // by row, why it does not run; nil: it does
+	alone   *alone
+	runs    map[cell][]run // a run for each round, failed ones too
 	done    int
 }
 
@@ -35,16 +31,19 @@ type cell struct{ row, load int }
 
 // Run measures all rows under all loads. In each round, which has a seed of its own, it takes
 // the rows in turn, in every other round backwards, and each row under all loads with the
-// same flows. Rows that cannot run here are left out and noted.
+// same flows. A row that cannot run here has results with an Error and no figures. A round that
+// fails has none, and is counted. Results beside an error are complete: the error is of taking
+// down a fabric.
 func Run(ctx context.Context, o Options) (results []Result, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
-	b := &bench{Options: &o, beds: make(map[Fabric]testbed.Testbed), unbuilt: make(map[Fabric]error), runs: make(map[cell][]run)}
+	b := &bench{Options: &o, beds: make(map[Fabric]testbed.Testbed), unbuilt: make(map[Fabric]error), runs: make(map[cell][]run), errs: make([]error, len(o.Rows))}
 	if b.real, _, err = o.WithFailure(); err != nil {
 		return nil, err
 	}
 	defer func() {
+		err = errors.Join(err, b.closing)
 		for _, bed := range b.beds {
 			err = errors.Join(err, bed.Close())
 		}
@@ -52,24 +51,59 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 	if err := b.supported(ctx); err != nil {
 		return nil, err
 	}
-	if err := b.measureBase(ctx); err != nil {
-		return nil, err
+	if rows := b.order(0); len(rows) > 0 {
+		err := b.measureAlone(ctx)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if err != nil {
+			b.refuse(rows, err)
+		}
 	}
 	for round := range o.Seeds {
 		for _, row := range b.order(round) {
-			if err := b.round(ctx, row, o.Seed+uint64(round)); err != nil {
-				return nil, fmt.Errorf("%s: %w", b.Rows[row].Name, err)
+			err := b.round(ctx, row, o.Seed+uint64(round))
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			if err != nil {
+				b.fail(row, round, err)
 			}
 		}
 	}
 	b.doubts()
-	return b.results(InLab, b.runs), nil
+	base, byteTook := "", time.Duration(0)
+	if b.alone != nil {
+		base, byteTook = b.alone.base, b.alone.farByte()
+	}
+	return b.results(InLab, b.runs, b.errs, base, byteTook), nil
 }
 
-// order is the rows of a round, by number.
+// refuse lets rows not run.
+func (b *bench) refuse(rows []int, err error) {
+	for _, row := range rows {
+		b.note("%s has no figures: %v", b.Rows[row].Name, err)
+		b.errs[row] = err
+	}
+}
+
+// fail lets a row fail in a round, under the loads that it has not been measured under.
+func (b *bench) fail(row, round int, err error) {
+	b.note("%s, round %d: %v", b.Rows[row].Name, round+1, err)
+	for load := range b.Loads {
+		if c := (cell{row, load}); len(b.runs[c]) <= round {
+			b.runs[c] = append(b.runs[c], run{idle: -1, failed: err})
+			b.done++
+		}
+	}
+}
+
+// order is the rows of a round that run, by number.
 func (b *bench) order(round int) (rows []int) {
 	for i := range b.Rows {
-		rows = append(rows, i)
+		if b.errs[i] == nil {
+			rows = append(rows, i)
+		}
 	}
 	if round%2 == 1 {
 		slices.Reverse(rows)
@@ -91,10 +125,9 @@ func (b *bench) bed(ctx context.Context, f Fabric) (testbed.Testbed, error) {
 	return bed, nil
 }
 
-// supported leaves out the rows that cannot run, and those whose fabric cannot be built.
+// supported finds the rows that cannot run, and those whose fabric cannot be built.
 func (b *bench) supported(ctx context.Context) error {
-	var rows []Row
-	for _, row := range b.Rows {
+	for i, row := range b.Rows {
 		bed, err := b.bed(ctx, row.Fabric)
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -103,52 +136,9 @@ func (b *bench) supported(ctx context.Context) error {
 			err = bed.Supports(row.Hosts)
 		}
 		if err != nil {
-			b.note("%s is left out: %v", row.Name, err)
-			continue
-		}
-		rows = append(rows, row)
-	}
-	b.Rows = rows
-	if len(rows) == 0 {
-		return errors.New("none of the rows runs here")
-	}
-	return nil
-}
-
-// measureBase learns what a flow of one byte takes at least in the idle fabric, between hosts
-// that are far apart: with the kernel's TCP where that runs.
-func (b *bench) measureBase(ctx context.Context) (err error) {
-	bed, err := b.bed(ctx, b.Rows[0].Fabric)
-	if err != nil {
-		return err
-	}
-	hosts := plainHosts()
-	if bed.Supports(hosts) != nil {
-		hosts = b.Rows[0].Hosts
-	}
-	s, err := bed.Start(ctx, hosts)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, s.Close()) }()
-	last := topology.NodeID(len(s.Hosts) - 1)
-	for range baseFlows {
-		all, broken, err := play(ctx, s, plan{flows: []workload.Flow{{Dst: last, Bytes: 1}}}, b.Drain, nil)
-		if err := errors.Join(err, broken); err != nil {
-			return fmt.Errorf("in the idle fabric: %w", err)
-		}
-		if f := all[0]; f.finished && (b.base == 0 || f.took < b.base) {
-			b.base = f.took
+			b.refuse([]int{i}, err)
 		}
 	}
-	if b.base == 0 {
-		return fmt.Errorf("in the idle fabric no flow of one byte finished within %v", b.Drain)
-	}
-	if b.OnDelay != nil {
-		// The way there and back, twice.
-		b.OnDelay(b.base / time.Duration(4*len(b.real.PathsOrAll(0, last).Path(0).Links)))
-	}
-	b.note("a flow of one byte takes %v in the idle fabric: two round trips and the programs; ideal times contain it", b.base.Round(10*time.Microsecond))
 	return nil
 }
 
@@ -177,6 +167,9 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 		if run.broken != nil {
 			b.note("%s, load %g: %v; it counts as unfinished", r.Name, load, run.broken)
 		}
+		if run.lacking != "" {
+			b.note("%s, load %g: %s; it is void", r.Name, load, run.lacking)
+		}
 		b.runs[cell{row, i}] = append(b.runs[cell{row, i}], run)
 		b.done++
 		waitUntil(ctx, time.Now().Add(rest))
@@ -187,7 +180,7 @@ func (b *bench) round(ctx context.Context, row int, seed uint64) (err error) {
 // play plays the flows of a run. Of MPTCP a flow may lose its end: Linux 6.18 told receivers of
 // the end of some flows before all bytes had come. Such a flow has not finished.
 func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp bool) (r run, err error) {
-	counted, err := s.Counters()
+	before, err := s.Counters()
 	if err != nil {
 		return r, err
 	}
@@ -199,12 +192,14 @@ func (b *bench) play(ctx context.Context, s *testbed.Session, flows plan, mptcp 
 	if err != nil {
 		return r, err
 	}
-	if r.tcp, err = tcpSince(s, counted); err != nil {
+	after, err := s.Counters()
+	if err != nil {
 		return r, err
 	}
+	r.tcp, r.lacking = tcpBetween(s, before, after), after.Subflows.Since(before.Subflows).Lacking()
 	r.idle, r.broken = idle.percent(), broken
 	r.samples, r.jobs = flows.samples(all, func(src, dst topology.NodeID, bytes int64) time.Duration {
-		return ideal(bytes, hostsMbit(b.real, src, dst, b.RateMbit), b.base)
+		return b.alone.took(bytes, linksBetween(b.Topology, src, dst), hostsMbit(b.Topology, src, dst, b.RateMbit))
 	})
 	for _, o := range all {
 		r.late = max(r.late, o.late)

@@ -118,7 +118,7 @@ func TestRun_inALab(t *testing.T) {
 		if r.SizeClass == "all" && (r.Flows != flows || flows == 0 || r.Unfinished != 0) {
 			t.Errorf("%s: %d flows, %d unfinished; the first row has %d", r.Policy, r.Flows, r.Unfinished, flows)
 		}
-		if r.Flows > 0 && (r.SlowdownP50 < 0.5 || r.SlowdownP99 < r.SlowdownP50 || r.P99Ms <= 0) {
+		if r.Flows > 0 && (r.SlowdownP50 < 0.5 || r.MaxMs < r.P50Ms || r.P50Ms <= 0) || r.Error != "" || r.SlowdownBase != labBase || r.BaseByteMs != results[0].BaseByteMs {
 			t.Errorf("%+v", r)
 		}
 	}

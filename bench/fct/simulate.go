@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"weft/bench/sim"
@@ -25,10 +26,24 @@ const (
 // DefaultDelay is of a link and the node behind it, where no lab has been measured.
 const DefaultDelay = 25 * time.Microsecond
 
+// CanSimulate says why none of the rows can be simulated, nil if one can.
+func CanSimulate(rows []Row) error {
+	var all []string
+	for _, r := range rows {
+		_, err := modelOf(r)
+		if err == nil {
+			return nil
+		}
+		all = append(all, fmt.Sprintf("%s: %v", r.Name, err))
+	}
+	return fmt.Errorf("none of the rows can be simulated: %s", strings.Join(all, "; "))
+}
+
 // Simulate measures the rows in the packet-level simulator: the same flows on links of the
-// same rates and queues. delay is that of a link and the node behind it. Rows of which there
-// is no model are left out and noted.
-func Simulate(ctx context.Context, o Options, delay time.Duration) ([]Result, error) {
+// same rates and queues. All rows' slowdowns divide by what the lab of idle took, so that they
+// compare with those of Run; without a lab, by what the simulator takes for the kernel's TCP. Rows
+// of which there is no model are left out and noted.
+func Simulate(ctx context.Context, o Options, idle Idle) ([]Result, error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
@@ -42,7 +57,11 @@ func Simulate(ctx context.Context, o Options, delay time.Duration) ([]Result, er
 	if known, err = withRates(known, o.RateMbit); err != nil {
 		return nil, err
 	}
-	s := &simulator{Options: &o, real: real, known: known, delay: delay, runs: make(map[cell][]run)}
+	whole, err := withRates(o.Topology, o.RateMbit)
+	if err != nil {
+		return nil, err
+	}
+	s := &simulator{Options: &o, real: real, known: known, whole: whole, idle: idle, runs: make(map[cell][]run)}
 	var rows []Row
 	for _, row := range o.Rows {
 		m, err := modelOf(row)
@@ -61,14 +80,19 @@ func Simulate(ctx context.Context, o Options, delay time.Duration) ([]Result, er
 	if o.Rows = rows; len(rows) == 0 {
 		return nil, errors.New("none of the rows can be simulated")
 	}
-	return o.results(InSimulator, s.runs), nil
+	base := simBase
+	if idle.lab != nil {
+		base = idle.lab.base
+	}
+	return o.results(InSimulator, s.runs, nil, base, s.alone(0, topology.NodeID(o.Topology.NumHosts()-1), 1)), nil
 }
 
 // simulator is a call of Simulate.
 type simulator struct {
 	*Options
 	real, known *topology.Topology // all of their links have rates
-	delay       time.Duration
+	whole       *topology.Topology // the same without the failure
+	idle        Idle
 	runs        map[cell][]run
 }
 
@@ -117,7 +141,7 @@ func (s *simulator) play(p plan, row Row, m model, seed uint64) (r run, err erro
 			o.took = end - o.began
 		}
 	}
-	r.samples, r.jobs = p.samples(all, func(src, dst topology.NodeID, bytes int64) time.Duration { return s.ideal(m, src, dst, bytes) })
+	r.samples, r.jobs = p.samples(all, s.alone)
 	r.idle = -1
 	return r, nil
 }
@@ -125,7 +149,7 @@ func (s *simulator) play(p plan, row Row, m model, seed uint64) (r run, err erro
 // config is a run without flows.
 func (s *simulator) config(row Row, m model, seed uint64) sim.Config {
 	c := sim.Config{
-		Topology: s.real, Known: s.known, Seed: seed, Delay: s.delay,
+		Topology: s.real, Known: s.known, Seed: seed, Delay: s.idle.Delay,
 		Policy: m.policy, Options: s.Policy,
 		TCP: tcp.Config{MSS: m.mss, HeaderBytes: m.header, WindowBytes: simWindow, RTOMin: simRTOMin, RTOInitial: simRTOInitial,
 			DCTCP: row.MarkBytes > 0, Handshake: true},
@@ -148,28 +172,25 @@ func (s *simulator) config(row Row, m model, seed uint64) sim.Config {
 	return c
 }
 
-// hops is the number of links between two hosts.
-func (s *simulator) hops(src, dst topology.NodeID) int {
-	if src == dst { // a job's: as far as can be
-		src, dst = 0, topology.NodeID(s.real.NumHosts()-1)
-	}
-	if s.real.EdgeOf(src) == s.real.EdgeOf(dst) {
-		return 2
-	}
-	return len(s.real.PathsOrAll(src, dst).Path(0).Links)
-}
-
-// crossing is how long a packet takes that is alone, by store and forward, at the rate of the
-// slower host's link.
-func (s *simulator) crossing(src, dst topology.NodeID, bytes int) time.Duration {
-	one := time.Duration(float64(bytes) * 8e3 / hostsMbit(s.real, src, dst, s.RateMbit))
-	return time.Duration(s.hops(src, dst)) * (s.delay + one)
+// crossing is how long a packet takes that is alone in a fabric, by store and forward, at the rate
+// of the slower host's link.
+func (s *simulator) crossing(t *topology.Topology, src, dst topology.NodeID, bytes int) time.Duration {
+	one := time.Duration(float64(bytes) * 8e3 / hostsMbit(t, src, dst, s.RateMbit))
+	return time.Duration(linksBetween(t, src, dst)) * (s.idle.Delay + one)
 }
 
 // answer is how long the receiver's confirmation takes, which the simulator does not send. It
 // crosses a fabric that is idle.
 func (s *simulator) answer(m model, src, dst topology.NodeID) time.Duration {
-	return s.crossing(src, dst, m.header)
+	return s.crossing(s.real, src, dst, m.header)
+}
+
+// alone is what slowdowns divide by: without the failure.
+func (s *simulator) alone(src, dst topology.NodeID, bytes int64) time.Duration {
+	if s.idle.lab != nil {
+		return s.idle.lab.took(bytes, linksBetween(s.whole, src, dst), hostsMbit(s.whole, src, dst, s.RateMbit))
+	}
+	return s.ideal(kernelModel, src, dst, bytes)
 }
 
 // ideal is how long a flow takes that is alone: a round trip, the packets at the rate of the
@@ -178,10 +199,10 @@ func (s *simulator) ideal(m model, src, dst topology.NodeID, bytes int64) time.D
 	packets := (bytes + int64(m.mss) - 1) / int64(m.mss)
 	last := int(bytes-(packets-1)*int64(m.mss)) + m.header
 	if packets == 1 {
-		return 3*s.crossing(src, dst, m.header) + s.crossing(src, dst, last)
+		return 3*s.crossing(s.whole, src, dst, m.header) + s.crossing(s.whole, src, dst, last)
 	}
 	beside := (packets-2)*int64(m.mss+m.header) + int64(last)
-	return 3*s.crossing(src, dst, m.header) + s.crossing(src, dst, m.mss+m.header) + time.Duration(float64(beside)*8e3/hostsMbit(s.real, src, dst, s.RateMbit))
+	return 3*s.crossing(s.whole, src, dst, m.header) + s.crossing(s.whole, src, dst, m.mss+m.header) + time.Duration(float64(beside)*8e3/hostsMbit(s.whole, src, dst, s.RateMbit))
 }
 
 // scheduled is a plan as a Source. Flows bear their number as Job.
@@ -224,7 +245,7 @@ func (s *scheduled) Next() (workload.Flow, bool) {
 // Done is Source's: flows that follow begin.
 func (s *scheduled) Done(f workload.Flow, at time.Duration, begin func(workload.Flow)) {
 	for _, i := range s.followers[f.Job] {
-		begin(s.flow(int(i), at))
+		begin(s.flow(int(i), at+s.plan.apart))
 	}
 }
 
@@ -241,6 +262,9 @@ const (
 	outer      = 20
 )
 
+// kernelModel is the kernel's TCP without a policy.
+var kernelModel = model{mss: mss - timestamps, header: headers + timestamps}
+
 // switchModels are the models of switches by the rule that a lab's switches follow.
 var switchModels = map[string]string{"rb": "switch-rb", "rrb": "switch-rr", "drill": "switch-drill", "conga": "switch-conga", "luopan": "switch-luopan"}
 
@@ -248,7 +272,7 @@ var switchModels = map[string]string{"rb": "switch-rb", "rrb": "switch-rr", "dri
 // several paths the receiver puts them in order: weft's hosts do, and the kernel's TCP finds out
 // that its reductions were needless (DSACK, timestamps) and undoes them.
 func modelOf(r Row) (model, error) {
-	kernel := model{mss: mss - timestamps, header: headers + timestamps}
+	kernel := kernelModel
 	switch {
 	case r.Hosts.MPTCP:
 		return model{}, errors.New("the simulator has no MPTCP")

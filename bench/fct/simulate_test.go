@@ -2,6 +2,7 @@ package fct
 
 import (
 	"math"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func newSimulator(t *testing.T, o *Options) *simulator {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &simulator{Options: o, real: rated, known: rated, delay: 30 * time.Microsecond}
+	return &simulator{Options: o, real: rated, known: rated, whole: rated, idle: Idle{Delay: 30 * time.Microsecond}}
 }
 
 // A flow that is alone takes what ideal says, in a rack and between racks, with every model.
@@ -49,11 +50,56 @@ func TestSimulate_ideal(t *testing.T) {
 					t.Fatal(err)
 				}
 				got := r.samples[0]
-				if !got.finished || math.Abs(float64(got.took-got.ideal)) > float64(200*time.Microsecond) {
-					t.Errorf("%s, %d bytes to %d: %+v", row.Name, bytes, dst, got)
+				want := s.ideal(m, 0, dst, bytes)
+				if !got.finished || math.Abs(float64(got.took-want)) > float64(200*time.Microsecond) {
+					t.Errorf("%s, %d bytes to %d: %+v, want %v", row.Name, bytes, dst, got, want)
 				}
 			}
 		}
+	}
+}
+
+// All rows divide by one base, whatever their own packets are like: the simulator's for the kernel's
+// TCP, or a lab's that was measured.
+func TestSimulate_oneBase(t *testing.T) {
+	o := simOptions(t, "kernel-ecmp", "drb", "switch-drill")
+	s := newSimulator(t, &o)
+	p, err := s.plan(0.3, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := newAlone("the lab's", 10, []point{{1, time.Millisecond}, {1000, 2 * time.Millisecond}}, map[int]time.Duration{2: time.Millisecond / 2})
+	for _, idle := range []Idle{{Delay: time.Microsecond}, {Delay: time.Microsecond, lab: measured}} {
+		s.idle = idle
+		var first []time.Duration
+		for _, row := range o.Rows {
+			m, err := modelOf(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := s.play(p, row, m, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ideals []time.Duration
+			for i, x := range r.samples {
+				ideals = append(ideals, x.ideal)
+				if idle.lab != nil && x.ideal != measured.took(p.flows[i].Bytes, linksBetween(s.whole, p.flows[i].Src, p.flows[i].Dst), 10) {
+					t.Fatalf("%s: %d bytes divide by %v", row.Name, x.bytes, x.ideal)
+				}
+			}
+			if first == nil {
+				first = ideals
+			}
+			if !slices.Equal(first, ideals) {
+				t.Errorf("%s divides by other times than %s", row.Name, o.Rows[0].Name)
+			}
+		}
+	}
+	o.Rows = o.Rows[:1]
+	results, err := Simulate(t.Context(), o, Idle{lab: measured})
+	if err != nil || results[0].SlowdownBase != "the lab's" || results[0].BaseByteMs != 1 {
+		t.Errorf("%+v, %v", results, err)
 	}
 }
 
@@ -93,14 +139,14 @@ func TestSimulate_allRows(t *testing.T) {
 	o := simOptions(t, names...)
 	var notes []string
 	o.Note = func(s string) { notes = append(notes, s) }
-	results, err := Simulate(t.Context(), o, DefaultDelay)
+	results, err := Simulate(t.Context(), o, Idle{Delay: DefaultDelay})
 	if err != nil {
 		t.Fatal(err)
 	}
 	policies := make(map[string]bool)
 	for _, r := range results {
 		policies[r.Policy] = true
-		if r.Measured != InSimulator || r.IdlePercent != -1 || r.Void {
+		if r.Measured != InSimulator || r.IdlePercent != -1 || r.Void || r.SlowdownBase != simBase || r.BaseByteMs != results[0].BaseByteMs {
 			t.Errorf("%+v", r)
 		}
 		if r.SizeClass == "all" && (r.Flows != results[0].Flows || r.Flows < 20 || r.Unfinished != 0 || r.SlowdownP50 < 0.99) {
@@ -113,14 +159,14 @@ func TestSimulate_allRows(t *testing.T) {
 	if !slices.ContainsFunc(notes, func(s string) bool { return strings.Contains(s, "kernel-mptcp is not simulated") }) {
 		t.Errorf("%q", notes)
 	}
-	again, err := Simulate(t.Context(), o, DefaultDelay)
+	again, err := Simulate(t.Context(), o, Idle{Delay: DefaultDelay})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range again {
 		again[i].runs, results[i].runs = nil, nil
 	}
-	if !slices.Equal(again, results) {
+	if !reflect.DeepEqual(again, results) {
 		t.Error("a second run differs")
 	}
 }
@@ -131,7 +177,7 @@ func TestSimulate_failures(t *testing.T) {
 	mean := func(failure string) float64 {
 		o := simOptions(t, "kernel-ecmp")
 		o.Failure, o.Loads, o.Seeds = failure, []float64{0.6}, 5
-		results, err := Simulate(t.Context(), o, DefaultDelay)
+		results, err := Simulate(t.Context(), o, Idle{Delay: DefaultDelay})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,16 +186,45 @@ func TestSimulate_failures(t *testing.T) {
 		}
 		return results[0].MeanMs
 	}
+	// Slowdowns divide by what a flow takes without the failure.
+	var bases []float64
+	for _, failure := range []string{"symmetric", "slow-link(h0.0.2-e0.0,0.1)"} {
+		o := simOptions(t, "kernel-ecmp")
+		o.Failure, o.Seeds = failure, 1
+		results, err := Simulate(t.Context(), o, Idle{Delay: DefaultDelay})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bases = append(bases, results[0].BaseByteMs)
+	}
+	if bases[0] != bases[1] {
+		t.Errorf("a byte takes %g ms", bases)
+	}
 	whole, down, slow := mean("symmetric"), mean("link-down"), mean("slow-link(e0.0-a0.0,0.1)")
 	if down <= whole || slow <= whole {
 		t.Errorf("mean of %.1f ms, with a link down %.1f, slow %.1f", whole, down, slow)
 	}
 }
 
+func TestCanSimulate_oneRowIsEnough(t *testing.T) {
+	for _, c := range []struct {
+		rows []string
+		want string // of the error; "": none
+	}{{[]string{"kernel-mptcp", "kernel-bbr"}, "kernel-mptcp: the simulator has no MPTCP"}, {[]string{"kernel-bbr", "drb"}, ""}} {
+		rows, err := Select(c.rows)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := CanSimulate(rows); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v: %v", c.rows, err)
+		}
+	}
+}
+
 func TestCharts_aLineForEachRow(t *testing.T) {
 	o := simOptions(t, "kernel-ecmp", "drb")
 	o.Loads = []float64{0.2, 0.5}
-	results, err := Simulate(t.Context(), o, DefaultDelay)
+	results, err := Simulate(t.Context(), o, Idle{Delay: DefaultDelay})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,13 +11,12 @@ type tcpCounters struct {
 	synRetransmits, fires float64
 }
 
-// tcpSince counts from an earlier reading on. Weft's own TCP does not count openings.
-func tcpSince(s *testbed.Session, before testbed.Counters) (tcpCounters, error) {
-	now, err := s.Counters()
-	if err != nil || len(s.Stacks) > 0 {
-		return tcpCounters{}, err
+// tcpBetween counts from a reading to a later one. Weft's own TCP does not count openings.
+func tcpBetween(s *testbed.Session, before, after testbed.Counters) tcpCounters {
+	if len(s.Stacks) > 0 {
+		return tcpCounters{}
 	}
-	return tcpCounters{true, float64(now.SYNRetransmits - before.SYNRetransmits), float64(now.Timeouts - before.Timeouts)}, nil
+	return tcpCounters{true, float64(after.SYNRetransmits - before.SYNRetransmits), float64(after.Timeouts - before.Timeouts)}
 }
 
 // countTCP fills in the medians of the runs' counters; -1 where nobody counted.

@@ -18,9 +18,9 @@ import (
 type File struct {
 	Topology   string     `json:"topology"`  // a specification
 	RateMbit   float64    `json:"rate_mbit"` // of links for which the topology has no rate
-	Workload   string     `json:"workload"`  // whose sizes; like the next ones only for the results
+	Workload   string     `json:"workload"`  // whose sizes; like the next one only for the results
 	Traffic    string     `json:"traffic"`
-	Load       float64    `json:"load"`
+	Load       float64    `json:"load"`  // what the flows offer, about
 	Scale      float64    `json:"scale"` // of the sizes: it bounds mice and elephants
 	Seed       uint64     `json:"seed"`
 	DurationUs int64      `json:"duration_us"` // in which flows begin
@@ -71,7 +71,8 @@ func (o *Options) file(load float64, seed uint64, p plan) File {
 	return f
 }
 
-// WriteFile writes the flows of the first load in the first round, one a line.
+// WriteFile writes the flows of the first load in the first round, one a line. The file's load is
+// what they offer.
 func (o *Options) WriteFile(w io.Writer) error {
 	if len(o.Loads) != 1 {
 		return fmt.Errorf("loads: a workload file has one, and %d are given", len(o.Loads))
@@ -83,7 +84,11 @@ func (o *Options) WriteFile(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	f := o.file(o.Loads[0], o.Seed, p)
+	load, err := o.writtenLoad(o.Loads[0], o.Seed, &p)
+	if err != nil {
+		return err
+	}
+	f := o.file(load, o.Seed, p)
 	flows := f.Flows
 	f.Flows = []FileFlow{}
 	head, err := json.Marshal(f)
@@ -174,7 +179,7 @@ func (f *File) plan() (t *topology.Topology, p plan, err error) {
 			return nil, p, fmt.Errorf("flows[%d].%w", i, err)
 		}
 	}
-	return t, p, nil
+	return t, p, f.checkLoad(t, &p)
 }
 
 // add checks a flow and appends it. Errors begin with the field.

@@ -111,9 +111,68 @@ func TestParseFile_errorsNameTheField(t *testing.T) {
 	}
 }
 
+// openFile has flows that follow no other: 5,000 bytes in 2 ms of 40 Mbit/s.
+const openFile = `{"topology":"leaf-spine:leaves=2,spines=2,hosts=2","rate_mbit":10,"workload":"w","traffic":"t","load":0.5,"scale":1,"seed":3,"duration_us":2000,"flows":[
+{"start_us":1,"src":"h0.0.2","dst":"h0.1.2","bytes":2000},{"start_us":2,"src":"h0.0.3","dst":"h0.1.3","bytes":3000}]}`
+
+// A file's load is what its flows offer of what links carry, not what somebody wrote.
+func TestParseFile_loadIsThatOfTheFlows(t *testing.T) {
+	for _, c := range []struct{ old, new, says string }{ // says "": accepted
+		{"", "", ""},
+		{`"load":0.5`, `"load":0.54`, ""},
+		{`"load":0.5`, `"load":0.46`, ""},
+		{`"load":0.5`, `"load":0.6`, "load: 0.6: the flows offer 0.5 of the 40 Mbit/s"},
+		{`"load":0.5`, `"load":0.44`, "load: 0.44: the flows offer 0.5 of the 40 Mbit/s"},
+		{`"duration_us":2000`, `"duration_us":900`, "more than all: make duration_us 1000 or more"},
+		{`"rate_mbit":10`, `"rate_mbit":1`, "load: the flows offer 5 of the 4 Mbit/s"},
+		{`hosts=2"`, `hosts=2,host-rate=5"`, "load: 0.5: the flows offer 1 of the 20 Mbit/s"},
+		{`"bytes":3000`, `"bytes":30000`, "load: the flows offer 3.2"},
+		// In chains flows wait for each other: they offer what the fabric carries.
+		{`"bytes":3000`, `"bytes":300000,"after":0`, ""},
+	} {
+		_, err := ParseFile([]byte(strings.Replace(openFile, c.old, c.new, 1)))
+		if c.says == "" && err != nil || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)) {
+			t.Errorf("%s: error %v, want %q", c.new, err, c.says)
+		}
+	}
+	// What others follow does not count, what stands beside chains does.
+	beside := strings.Replace(openFile, `]}`, `,{"start_us":2,"src":"h0.0.3","dst":"h0.1.3","bytes":300000,"after":1}]}`, 1)
+	if _, err := ParseFile([]byte(beside)); err != nil {
+		t.Error(err)
+	}
+	beside = strings.Replace(beside, `"bytes":2000`, `"bytes":20000`, 1)
+	if _, err := ParseFile([]byte(beside)); err == nil || !strings.Contains(err.Error(), "load: the flows offer 2 ") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A file that is written has the load of its flows, and one that links cannot carry is not written.
+func TestWriteFile_loadIsThatOfTheFlows(t *testing.T) {
+	o := simOptions(t, "kernel-ecmp")
+	o.Duration, o.Loads = 300*time.Millisecond, []float64{0.8}
+	written, refused := 0, 0
+	for o.Seed = range uint64(40) { // so few flows have loads far from 0.8
+		var text bytes.Buffer
+		if err := o.WriteFile(&text); err != nil {
+			if refused++; !strings.Contains(err.Error(), "loads: 0.8: the flows of seed") {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if _, err := ParseFile(text.Bytes()); err != nil {
+			t.Fatalf("seed %d: %v", o.Seed, err)
+		}
+		written++
+	}
+	if written < 10 || refused < 5 {
+		t.Errorf("%d files are written, %d refused", written, refused)
+	}
+}
+
 // Whatever is read can be written and read again, and can be played.
 func FuzzParseFile(f *testing.F) {
 	f.Add([]byte(goodFile))
+	f.Add([]byte(openFile))
 	f.Add([]byte(strings.Replace(goodFile, `,"after":0`, "", 1)))
 	f.Add([]byte(strings.Replace(goodFile, `leaf-spine:leaves=2,spines=2,hosts=2`, `fat-tree:k=4,host-rate=3`, 1)))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -25,6 +25,7 @@ type picture struct {
 	Lines          []drawnLine
 	Bars           []drawnBar
 	HasPaper       bool // a bar has a mark for the paper's
+	HasPoints      bool // a line has
 }
 
 type drawnLine struct {
@@ -32,6 +33,7 @@ type drawnLine struct {
 	Name   string
 	Path   string // an SVG path
 	Points [][2]float64
+	Paper  [][2]float64
 }
 
 type drawnBar struct {
@@ -58,6 +60,9 @@ func (c Chart) drawLines(p *picture) {
 	for _, l := range c.Lines {
 		n := min(len(l.X), len(l.Y))
 		xs, ys = append(xs, l.X[:n]...), append(ys, l.Y[:n]...)
+		for _, p := range l.Paper {
+			xs, ys = append(xs, p.X), append(ys, p.Y)
+		}
 	}
 	x := newAxis(linesLeft, linesRight, xs, c.LogX)
 	y := newAxis(linesBottom, linesTop, ys, c.LogY)
@@ -76,6 +81,11 @@ func (c Chart) drawLines(p *picture) {
 			}
 		}
 		d.Path = path.String()
+		for _, stated := range l.Paper {
+			if finite(stated.X) && finite(stated.Y) {
+				d.Paper, p.HasPoints = append(d.Paper, [2]float64{x.at(stated.X), y.at(stated.Y)}), true
+			}
+		}
 		p.Lines = append(p.Lines, d)
 	}
 }

@@ -9,8 +9,8 @@
 // carries. A statement holds if it holds with more than half of the seeds, and is decided
 // if it does so by more than chance.
 //
-// See Judge for the rules of verdicts, Tie and the like for tolerances, and Mutant for
-// whether a verdict says anything.
+// See Judge for the rules of verdicts, Tie and the like for tolerances, Mutant for whether
+// a verdict says anything, and Decision for what figures that are out depend on.
 package papers
 
 import "context"
@@ -25,7 +25,12 @@ type Experiment struct {
 	Setting []Parameter
 	// Mutants must not pass.
 	Mutants []Mutant
-	Run     func(ctx context.Context, o Options) (*Outcome, error)
+	// Decisions say what rows that are out depend on.
+	Decisions []Decision
+	// Judge, if not nil, replaces the function Judge and Outcome.Because. It depends on the
+	// rows alone, which are those of all seeds.
+	Judge func(rows []Row) (Verdict, string)
+	Run   func(ctx context.Context, o Options) (*Outcome, error)
 }
 
 // Parameter is one parameter of a setting. Where we run another value than the stated
@@ -43,21 +48,21 @@ type Options struct {
 	Seed  uint64
 	Seeds int // number of seeds that Run takes, from Seed on; 0 means 1. An experiment looks at Seed alone
 	Jobs  int // runs at once
-	// Mutant replaces a policy or a mechanism; nil: nothing. See As and Sweep.
-	Mutant *Mutant
+	// Variant is what a mutant or a value of a decision has in place of what is the
+	// experiment's own; nil: nothing. See As and Sweep.
+	Variant *Variant
 	// Progress is called with the number of finished runs, by one caller at a time; it
-	// may be nil. An experiment with several sweeps begins at 0 with each.
+	// may be nil. An experiment with several sweeps begins at 0 with each. The function Run
+	// calls it with thousandths of all seeds.
 	Progress func(done, total int)
+
+	turn *turn // of a run that shares places with others; nil: it has Jobs of its own
 }
 
 // Outcome is the result of an experiment.
 type Outcome struct {
-	Rows    []Row
-	Because string // why it does not agree within tolerances
-	// Judge, if not nil, replaces the function Judge and Because. It depends on the rows
-	// alone. With several seeds these are the rows of all, and only the first seed's
-	// Judge is called.
-	Judge      func(rows []Row) (Verdict, string)
+	Rows       []Row
+	Because    string // why it does not agree within tolerances, said where it does not
 	Charts     []Chart
 	Settings   []Parameter // of this run, besides the Experiment's: what --quick changed
 	PacketHops uint64      // of all runs
@@ -89,7 +94,7 @@ type Row struct {
 
 	// rule says whether Ours is OK. A row without a rule is a statement, about its figure
 	// or another one. It holds if it holds with most seeds.
-	rule func(ours float64) bool
+	rule *rule
 }
 
 // Chart is a paper's figure redrawn.
@@ -105,6 +110,22 @@ type Chart struct {
 type Line struct {
 	Name string
 	X, Y []float64
+	// Paper are points of it that the paper states.
+	Paper []Point
+}
+
+// Point is one of a Chart with Lines.
+type Point struct{ X, Y float64 }
+
+// State adds a point that the paper states of the line of that name.
+func (c *Chart) State(line string, x, y float64) {
+	for i := range c.Lines {
+		if l := &c.Lines[i]; l.Name == line {
+			l.Paper = append(l.Paper, Point{x, y})
+			return
+		}
+	}
+	panic("papers: chart " + c.Title + " has no line " + line)
 }
 
 // Bar is our value beside the paper's.

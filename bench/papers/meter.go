@@ -18,12 +18,16 @@ func startMeter() meter {
 	return meter{own: resetPeakMemory(), start: time.Now(), cpu: cpuTime()}
 }
 
+// into is of a report that all of the run was for.
 func (m meter) into(r *Report) {
 	r.WallS = time.Since(m.start).Seconds()
 	r.CPUS = (cpuTime() - m.cpu).Seconds()
-	if r.CPUS > 0 {
-		r.PacketHopsPerCPUS = float64(r.PacketHops) / r.CPUS
-	}
+	r.rate()
+	m.peak(r)
+}
+
+// peak is of memory alone.
+func (m meter) peak(r *Report) {
 	r.RSSMB = float64(peakMemory()) / 1e6
 	r.PeakOfProcess = !m.own
 }

@@ -1,13 +1,9 @@
 package papers
 
 import (
-	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"weft/bench/sim"
-	"weft/policy"
 )
 
 // Mutant is what an experiment must tell from the paper's: the same runs with a policy or
@@ -26,28 +22,6 @@ type Mutant struct {
 	Tune func(*sim.Config)
 }
 
-// As returns what stands for a policy or a scheduler: what replaces it, or itself.
-func (o Options) As(name string) string {
-	if o.Mutant != nil {
-		if other, ok := o.Mutant.Replace[name]; ok {
-			return other
-		}
-	}
-	return name
-}
-
-// mutated is the configuration of a run, as the mutant has it. The options of a policy
-// that is replaced are not the other one's.
-func (o Options) mutated(c sim.Config) sim.Config {
-	if name := o.As(c.Policy); name != c.Policy {
-		c.Policy, c.Options, c.Spray = name, policy.Options{}, sim.SprayOptions{}
-	}
-	if o.Mutant != nil && o.Mutant.Tune != nil {
-		o.Mutant.Tune(&c)
-	}
-	return c
-}
-
 // Trial is a mutant beside the experiment itself.
 type Trial struct {
 	Experiment string `json:"experiment"`
@@ -59,59 +33,60 @@ type Trial struct {
 	// Passes says that the mutant agrees or is in order, or might be with more seeds where
 	// the experiment itself is no further: its verdict is no evidence. Where the mutant is
 	// neither caught nor passes, the experiment says nothing about it.
-	Passes  bool    `json:"passes"`
-	Quick   bool    `json:"quick"`
-	Seed    uint64  `json:"seed"`
-	Seeds   int     `json:"seeds"`
-	Verdict Verdict `json:"verdict"` // the mutant's
-	Itself  Verdict `json:"itself"`  // the experiment's own
-	Told    int     `json:"told"`    // number of rows that tell it
+	Passes bool   `json:"passes"`
+	Quick  bool   `json:"quick"`
+	Seed   uint64 `json:"seed"`
+	Seeds  int    `json:"seeds"`
+	// Identity is that of the experiment itself, see Experiment.Identity; "": not known.
+	Identity string  `json:"identity,omitempty"`
+	Verdict  Verdict `json:"verdict"` // the mutant's
+	Itself   Verdict `json:"itself"`  // the experiment's own
+	Told     int     `json:"told"`    // number of rows that tell it
 	// By are the first of these rows. A row tells a mutant if it holds for the experiment
 	// itself and not for the mutant, or is decided for the one and not for the other.
 	By []string `json:"by"`
+	// Machines are those that gave the parts of both, as far as they say.
+	Machines []string `json:"-"`
 }
 
 // shownRows is how many rows of a Trial are named.
 const shownRows = 3
 
-// TryMutants runs an experiment and its mutants, and says which are caught. An experiment
-// without mutants is an error: nothing says what it is evidence for.
-func TryMutants(ctx context.Context, e Experiment, o Options) ([]Trial, error) {
-	if len(e.Mutants) == 0 {
-		return nil, fmt.Errorf("%s: has no mutant: name a policy or a mechanism without which it must not pass", e.Name)
-	}
-	o.Mutant = nil
-	itself, err := Run(ctx, e, o)
-	if err != nil {
-		return nil, err
-	}
-	var trials []Trial
-	for i := range e.Mutants {
-		o.Mutant = &e.Mutants[i]
-		if len(o.Mutant.About) == 0 {
-			return trials, fmt.Errorf("%s: mutant %q: About is empty: say which rows speak of what it replaces", e.Name, o.Mutant.Name)
+// WithMutants are experiments, each with its mutants behind it. An experiment without
+// mutants is an error: nothing says what it is evidence for.
+func WithMutants(list []Experiment) (subjects []Subject, err error) {
+	for _, e := range list {
+		if len(e.Mutants) == 0 {
+			return nil, fmt.Errorf("%s: has no mutant: name a policy or a mechanism without which it must not pass", e.Name)
 		}
-		r, err := Run(ctx, e, o)
-		if err != nil {
-			return trials, fmt.Errorf("mutant %q: %w", e.Mutants[i].Name, err)
+		subjects = append(subjects, Subject{Experiment: e})
+		for _, m := range e.Mutants {
+			if len(m.About) == 0 {
+				return nil, fmt.Errorf("%s: mutant %q: About is empty: say which rows speak of what it replaces", e.Name, m.Name)
+			}
+			subjects = append(subjects, Subject{e, &Variant{Name: m.Name, About: m.About, Replace: m.Replace, Tune: m.Tune}})
 		}
-		trials = append(trials, trialOf(itself, r, o))
 	}
-	return trials, nil
+	return subjects, nil
 }
 
-func trialOf(itself, mutant *Report, o Options) Trial {
+// Trials are those of subjects that have mutants behind each experiment, by the report of
+// each. An experiment of which one report is nil has none.
+func Trials(subjects []Subject, o Options, reports []*Report) (trials []Trial) {
+	compare(subjects, reports, func(m *Variant, itself, mutant *Report) {
+		trials = append(trials, trialOf(m, itself, mutant, o))
+	})
+	return trials
+}
+
+func trialOf(m *Variant, itself, mutant *Report, o Options) Trial {
 	t := Trial{
-		Experiment: itself.Experiment, Mutant: o.Mutant.Name, Quick: o.Quick, Seed: o.Seed, Seeds: max(o.Seeds, 1),
-		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{},
-	}
-	others := make(map[[2]string]Row)
-	for _, r := range mutant.Rows {
-		others[[2]string{r.Label, r.Metric}] = r
+		Experiment: itself.Experiment, Mutant: m.Name, Quick: o.Quick, Seed: o.Seed, Seeds: o.seeds(), Identity: itself.Identity,
+		Verdict: mutant.Verdict, Itself: itself.Verdict, By: []string{}, Machines: Machines(itself, mutant),
 	}
 	for _, r := range itself.Rows {
-		other, found := others[[2]string{r.Label, r.Metric}]
-		if found && r.Kind != KindInfo && o.Mutant.concerns(r) && r.tells(other) {
+		other, found := mutant.twin(r)
+		if found && r.Kind != KindInfo && m.concerns(r) && r.tells(other) {
 			if t.Told++; t.Told <= shownRows {
 				t.By = append(t.By, r.Label+", "+r.Metric)
 			}
@@ -128,9 +103,4 @@ func passes(v Verdict) bool { return v == Agrees || v == AgreesOrder }
 // tells reports whether a row tells itself from the mutant's.
 func (r Row) tells(mutants Row) bool {
 	return r.OK && !mutants.OK || r.Decided() && !mutants.Decided()
-}
-
-// concerns reports whether a row speaks of what the mutant replaces.
-func (m *Mutant) concerns(r Row) bool {
-	return slices.ContainsFunc(m.About, func(word string) bool { return strings.Contains(r.Label, word) })
 }

@@ -17,7 +17,31 @@ func mutable(rows func(o Options) []Row, mutants ...Mutant) Experiment {
 	}}
 }
 
-func TestTryMutants(t *testing.T) {
+// tryMutants runs an experiment and its mutants, and says which are caught.
+func tryMutants(t *testing.T, e Experiment, o Options) ([]Trial, error) {
+	subjects, err := WithMutants([]Experiment{e})
+	if err != nil {
+		return nil, err
+	}
+	return Trials(subjects, o, reportsOf(t, subjects, o)), nil
+}
+
+// reportsOf runs subjects.
+func reportsOf(t *testing.T, subjects []Subject, o Options) []*Report {
+	t.Helper()
+	reports := make([]*Report, len(subjects))
+	b := Batch{Subjects: subjects, Options: o}
+	if err := b.Run(t.Context(), func(i int, r *Report, err error) {
+		if reports[i] = r; err != nil {
+			t.Error(err)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return reports
+}
+
+func TestTrials(t *testing.T) {
 	null := Mutant{Name: "drb is rb", About: strings.Fields("a b c d e"), Replace: map[string]string{"drb": "rb"}}
 	goodput := func(o Options) float64 { return map[string]float64{"drb": 900, "rb": 800}[o.As("drb")] }
 	for _, c := range []struct {
@@ -49,7 +73,7 @@ func TestTryMutants(t *testing.T) {
 			return []Row{Within("c", "d", 1, 2, 1), Order("a", goodput(o), 850+100*float64(o.Seed%5)*map[string]float64{"rb": -1}[o.As("drb")])}
 		}, true, []string{"a, order"}, false},
 	} {
-		trials, err := TryMutants(t.Context(), mutable(c.rows, null), Options{Seed: 7, Seeds: EnoughSeeds})
+		trials, err := tryMutants(t, mutable(c.rows, null), Options{Seed: 7, Seeds: EnoughSeeds})
 		if err != nil || len(trials) != 1 {
 			t.Fatalf("%s: %v, %v", c.name, trials, err)
 		}
@@ -57,26 +81,26 @@ func TestTryMutants(t *testing.T) {
 			t.Errorf("%s: %+v, want caught %v by %v", c.name, got, c.caught, c.told)
 		}
 	}
-	if _, err := TryMutants(t.Context(), mutable(func(Options) []Row { return []Row{Order("a", 2, 1)} }, Mutant{Name: "m"}), Options{}); err == nil || !strings.Contains(err.Error(), `x: mutant "m": About is empty`) {
+	if _, err := tryMutants(t, mutable(func(Options) []Row { return []Row{Order("a", 2, 1)} }, Mutant{Name: "m"}), Options{}); err == nil || !strings.Contains(err.Error(), `x: mutant "m": About is empty`) {
 		t.Errorf("%v", err)
 	}
-	if _, err := TryMutants(t.Context(), mutable(nil), Options{}); err == nil || !strings.Contains(err.Error(), "x: has no mutant") {
+	if _, err := tryMutants(t, mutable(nil), Options{}); err == nil || !strings.Contains(err.Error(), "x: has no mutant") {
 		t.Errorf("%v", err)
 	}
 }
 
-// What a mutant replaces loses the options of what it was, and the rest stays.
-func TestOptions_mutated(t *testing.T) {
+// What a variant replaces loses the options of what it was, and the rest stays.
+func TestOptions_varied(t *testing.T) {
 	c := sim.Config{Policy: "luopan", Seed: 3, Options: policy.Options{Samples: 2}, Spray: sim.SprayOptions{RackSamples: true}}
-	o := Options{Mutant: &Mutant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
-	if got := o.mutated(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
+	o := Options{Variant: &Variant{Replace: map[string]string{"luopan": "rand"}, Tune: func(c *sim.Config) { c.Seed++ }}}
+	if got := o.varied(c); got.Policy != "rand" || got.Options.Samples != 0 || got.Spray.RackSamples || got.Seed != 4 {
 		t.Errorf("%+v", got)
 	}
 	c.Policy = "presto"
-	if got := o.mutated(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
+	if got := o.varied(c); got.Policy != "presto" || got.Options.Samples != 2 || got.Seed != 4 {
 		t.Errorf("another policy: %+v", got)
 	}
-	if got := (Options{}).mutated(c); got.Seed != 3 || got.Policy != "presto" {
-		t.Errorf("without a mutant: %+v", got)
+	if got := (Options{}).varied(c); got.Seed != 3 || got.Policy != "presto" {
+		t.Errorf("without a variant: %+v", got)
 	}
 }

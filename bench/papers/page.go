@@ -34,15 +34,18 @@ func (p Page) Write(w io.Writer) error {
 		v.Sections = append(v.Sections, newSection(r))
 		v.Total.Within += r.Score.Within
 		v.Total.Of += r.Score.Of
+		if r.Decided != nil {
+			v.Open.Add(r.Verdict, *r.Decided)
+		}
 	}
-	for _, verdict := range []Verdict{Agrees, AgreesOrder, Undecided, Disagrees} {
+	for _, verdict := range []Verdict{Agrees, AgreesOrder, Undecided, Disagrees, OnlyFitted} {
 		n := 0
 		for _, r := range p.Reports {
 			if r.Verdict == verdict {
 				n++
 			}
 		}
-		if n > 0 || verdict != Undecided {
+		if n > 0 || verdict != Undecided && verdict != OnlyFitted {
 			v.Counts = append(v.Counts, count{n, verdict, verdictClass[verdict]})
 		}
 	}
@@ -59,6 +62,7 @@ type pageView struct {
 	Style    template.CSS
 	Counts   []count
 	Total    Score
+	Open     Open
 	Sections []section
 }
 
@@ -69,7 +73,7 @@ type count struct {
 }
 
 // verdictClass names the colours of verdicts.
-var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Undecided: "fair", Disagrees: "bad"}
+var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Undecided: "fair", Disagrees: "bad", OnlyFitted: "fair"}
 
 // section is a report's.
 type section struct {
@@ -77,6 +81,7 @@ type section struct {
 	Which      string // seeds
 	Class      string // of the verdict
 	CPU, Rate  string
+	DecidedBy  string
 	NoEvidence string
 	Setting    []settingRow
 	Table      []tableRow
@@ -106,7 +111,7 @@ type tableRow struct{ Label, Metric, Paper, Ours, Range, Tolerance, Mark, Note s
 
 func newSection(r *Report) section {
 	s := section{Report: r, Which: r.seeds(), Class: verdictClass[r.Verdict], CPU: fmt.Sprintf("%.1f", r.CPUS), Rate: "-",
-		NoEvidence: r.noEvidence(), Setting: settingRows(r.Stated, r.Inferred)}
+		DecidedBy: r.decided(), NoEvidence: r.noEvidence(), Setting: settingRows(r.Stated, r.Inferred)}
 	if r.PacketHops > 0 && r.CPUS > 0 {
 		s.Rate = fmt.Sprintf("%.1f", r.PacketHopsPerCPUS/1e6)
 	}

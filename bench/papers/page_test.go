@@ -1,10 +1,12 @@
 package papers
 
 import (
+	"encoding/json"
 	"encoding/xml"
 	"errors"
 	"io"
 	"math"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -51,6 +53,38 @@ func TestPage_hasAllAndNeedsNothing(t *testing.T) {
 		if strings.Contains(html, bad) {
 			t.Errorf("the page has %q", bad)
 		}
+	}
+}
+
+// What the paper states is drawn into lines, and is in range, though ours are elsewhere.
+func TestPage_drawsWhatThePaperStates(t *testing.T) {
+	c := Chart{Title: "queues", Lines: []Line{{Name: "DRB", X: []float64{0, 1}, Y: []float64{0, 2}}, {Name: "RB", X: []float64{0, 1}, Y: []float64{1, 1}}}}
+	c.State("RB", 2, 8)
+	drawn := c.draw()
+	if len(drawn.Lines[0].Paper) != 0 || len(drawn.Lines[1].Paper) != 1 || !drawn.HasPoints {
+		t.Fatalf("%+v", drawn)
+	}
+	if at := drawn.Lines[1].Paper[0]; at[0] < linesLeft || at[0] > linesRight || at[1] < linesTop || at[1] > linesBottom {
+		t.Errorf("the point is at %v", at)
+	}
+	kept, err := json.Marshal(&Outcome{Rows: []Row{Info("a", "b", 1)}, Charts: []Chart{c}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var again Outcome
+	if err := json.Unmarshal(kept, &again); err != nil || !reflect.DeepEqual(again.Charts[0].Lines[1].Paper, []Point{{2, 8}}) {
+		t.Errorf("kept: %+v, %v", again.Charts, err)
+	}
+	r := run(t, fake(), Options{})
+	r.Charts, r.Defined, r.Stored = []Chart{c}, "bench/papers/drb/a.go", "2026-11-28, commit 0123, 5 seeds from 1 on: agrees"
+	html, words := page(t, Page{Reports: []*Report{r}})
+	for _, s := range []string{"Squares are what the paper states", "Defined in bench/papers/drb/a.go", "Kept: 2026-11-28"} {
+		if !strings.Contains(words, s) {
+			t.Errorf("no %q on the page", s)
+		}
+	}
+	if strings.Count(html, `class="stated"`) != 1 || !strings.Contains(html, `href="bench/papers/drb/a.go"`) {
+		t.Error("the page lacks the point or the link")
 	}
 }
 

@@ -18,14 +18,13 @@ const noClaim = "the paper states no figure"
 
 // Within is OK if ours is within a tolerance of the paper's.
 func Within(label, metric string, paper, ours, tolerancePercent float64) Row {
-	return Row{Label: label, Metric: metric, Kind: KindValue, Paper: &paper, TolerancePercent: tolerancePercent}.judged(ours, func(ours float64) bool {
-		return math.Abs(ours-paper) <= math.Abs(paper)*tolerancePercent/100
-	})
+	r := Row{Label: label, Metric: metric, Kind: KindValue, Paper: &paper, TolerancePercent: tolerancePercent}
+	return r.judged(ours, rule{Is: isWithin, A: paper, Percent: tolerancePercent})
 }
 
 // judged is the row with a figure of ours, OK by a rule.
-func (r Row) judged(ours float64, rule func(ours float64) bool) Row {
-	r.Ours, r.OK, r.rule = ours, rule(ours), rule
+func (r Row) judged(ours float64, by rule) Row {
+	r.Ours, r.OK, r.rule = ours, by.holds(ours), &by
 	return r
 }
 
@@ -40,7 +39,7 @@ func AtMost(label, metric string, bound, ours, tolerancePercent float64) Row {
 		Label: label, Metric: metric, Kind: KindBound, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at most that",
 	}
-	return r.judged(ours, func(ours float64) bool { return ours <= bound+math.Abs(bound)*tolerancePercent/100 })
+	return r.judged(ours, rule{Is: isAtMost, A: bound, Percent: tolerancePercent})
 }
 
 // AtLeast is OK if ours is not below the paper's bound by more than the tolerance.
@@ -49,7 +48,7 @@ func AtLeast(label, metric string, bound, ours, tolerancePercent float64) Row {
 		Label: label, Metric: metric, Kind: KindBound, Paper: &bound, TolerancePercent: tolerancePercent,
 		Note: "the paper's is a bound: OK is at least that",
 	}
-	return r.judged(ours, func(ours float64) bool { return ours >= bound-math.Abs(bound)*tolerancePercent/100 })
+	return r.judged(ours, rule{Is: isAtLeast, A: bound, Percent: tolerancePercent})
 }
 
 // Between is OK if ours is within a range that the paper states, with the tolerance at
@@ -61,9 +60,7 @@ func Between(label, metric string, low, high, ours, tolerancePercent float64) Ro
 		Label: label, Metric: metric, Kind: KindValue, Paper: &middle, TolerancePercent: tolerancePercent,
 		Note: fmt.Sprintf("the paper: from %s to %s; OK is within", number(low), number(high)),
 	}
-	return r.judged(ours, func(ours float64) bool {
-		return ours >= low-math.Abs(low)*tolerancePercent/100 && ours <= high+math.Abs(high)*tolerancePercent/100
-	})
+	return r.judged(ours, rule{Is: isBetween, A: low, B: high, Percent: tolerancePercent})
 }
 
 // Order is OK if every value is above the next by more than a Tie. Its label names them:
@@ -141,6 +138,20 @@ func statement(label string, kind Kind, holds bool) Row {
 func (r Row) Own() Row {
 	r.Kind = KindOwn
 	return r
+}
+
+// Fitted marks a row by whose figure a parameter of the setting was chosen, or which says in
+// other words what the setting states. That it comes out is no evidence: like a row of our
+// own it can keep an experiment from agreeing, and neither makes it agree nor scores.
+func (r Row) Fitted() Row {
+	r.Kind = KindFitted
+	return r
+}
+
+// papers reports whether a row is a figure or a statement of the paper's that nothing was
+// fitted to.
+func (r Row) papers() bool {
+	return r.Kind != KindOwn && r.Kind != KindFitted && r.Kind != KindInfo
 }
 
 // Info is a figure of ours for which the paper has none. It is always OK, and no verdict

@@ -124,10 +124,8 @@ func TestRun_verdictIsTheRowsUnlessGiven(t *testing.T) {
 	if r := run(t, of(Within("", "", 1, 1, 1)), Options{Seeds: EnoughSeeds}); r.Verdict != Agrees {
 		t.Errorf("%s", r.Verdict)
 	}
-	e := Experiment{Run: func(context.Context, Options) (*Outcome, error) {
-		judge := func([]Row) (Verdict, string) { return Disagrees, "" }
-		return &Outcome{Rows: []Row{Info("", "", 1)}, Judge: judge}, nil
-	}}
+	e := of(Info("", "", 1))
+	e.Judge = func([]Row) (Verdict, string) { return Disagrees, "" }
 	if r := run(t, e, Options{}); r.Verdict != Disagrees || r.Because != "we have not found out why" {
 		t.Errorf("%s, %s", r.Verdict, r.Because)
 	}

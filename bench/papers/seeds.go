@@ -1,46 +1,18 @@
 package papers
 
 import (
-	"context"
 	"fmt"
 	"slices"
 
 	"weft/bench/stats"
 )
 
-// allSeeds runs an experiment with each of its seeds, one after the other, and puts
-// together what came out.
-func (e Experiment) allSeeds(ctx context.Context, o Options) (*Outcome, error) {
-	n, first, progress := max(o.Seeds, 1), o.Seed, o.Progress
-	all := make([]*Outcome, n)
-	for i := range all {
-		o.Seed = first + uint64(i)
-		if progress != nil {
-			o.Progress = func(done, total int) { progress(i*total+done, n*total) }
-		}
-		out, err := e.Run(ctx, o)
-		if err == nil {
-			err = out.check()
-		}
-		switch {
-		case err != nil && n > 1:
-			return nil, fmt.Errorf("seed %d: %w", o.Seed, err)
-		case err != nil:
-			return nil, err
-		case i > 0:
-			out.Charts = nil // the first seed's are shown
-		}
-		all[i] = out
-	}
-	if n == 1 {
-		return all[0], nil
-	}
-	return combine(first, all)
-}
-
 // combine makes one outcome of those of several seeds: rows are medians, settings and
 // packet-hops those of all, the rest is the first's.
 func combine(first uint64, all []*Outcome) (*Outcome, error) {
+	if len(all) == 1 {
+		return all[0], nil
+	}
 	rows, err := medians(first, all)
 	if err != nil {
 		return nil, err
@@ -108,7 +80,7 @@ func median(same []Row) Row {
 		r.Seeds = len(same)
 	}
 	if r.rule != nil {
-		r.OK = r.rule(r.Ours)
+		r.OK = r.rule.holds(r.Ours)
 	} else if r.Kind != KindInfo {
 		r.Held, r.OK = held, 2*held > len(same)
 	}

@@ -46,7 +46,7 @@ func TestSeeds_median(t *testing.T) {
 		{"no claim", func(x float64) Row { return Info("a", "b", x) }, []float64{3, 1}, 2, 1, 3, true},
 	} {
 		e := figures(c.row, c.of...)
-		e.Run = judgedAs(e.Run, Agrees)
+		e.Judge = func([]Row) (Verdict, string) { return Agrees, "" }
 		r := run(t, e, Options{Seed: 1, Seeds: len(c.of)})
 		got := r.Rows[0]
 		if got.Ours != c.ours || *got.Low != c.low || *got.High != c.high || got.OK != c.ok {
@@ -55,15 +55,6 @@ func TestSeeds_median(t *testing.T) {
 		if n := len(c.of); r.Seeds != n || r.Seed != 1 || r.PacketHops != uint64(n*(n+1)/2) {
 			t.Errorf("%s: %+v", c.name, r)
 		}
-	}
-}
-
-// judgedAs is an experiment's Run with a verdict whatever the rows are.
-func judgedAs(run func(context.Context, Options) (*Outcome, error), v Verdict) func(context.Context, Options) (*Outcome, error) {
-	return func(ctx context.Context, o Options) (*Outcome, error) {
-		out, err := run(ctx, o)
-		out.Judge = func([]Row) (Verdict, string) { return v, "" }
-		return out, err
 	}
 }
 
@@ -87,18 +78,30 @@ func TestSeeds_verdictIsOfTheMedians(t *testing.T) {
 	if r := run(t, e, Options{Seed: 1, Seeds: EnoughSeeds}); r.Verdict != Agrees || r.Because != "" {
 		t.Errorf("%s, %q", r.Verdict, r.Because)
 	}
-	// An experiment's own function sees the medians, too.
+	// The reason is the first seed's, and said where it is needed.
 	inner := e.Run
 	e.Run = func(ctx context.Context, o Options) (*Outcome, error) {
 		out, err := inner(ctx, o)
-		out.Judge = Explained(fmt.Sprint("seed ", o.Seed))
+		out.Because = fmt.Sprint("seed ", o.Seed)
 		return out, err
 	}
 	if r := run(t, e, Options{Seed: 1, Seeds: EnoughSeeds}); r.Verdict != Agrees || r.Because != "" {
-		t.Errorf("by its own: %s, %q", r.Verdict, r.Because)
+		t.Errorf("with a reason: %s, %q", r.Verdict, r.Because)
 	}
 	if r := run(t, e, Options{Seed: 1, Seeds: 2}); r.Verdict != Disagrees || r.Because != "seed 1" {
 		t.Errorf("of two: %s, %q", r.Verdict, r.Because)
+	}
+	// An experiment's own function sees the medians, too.
+	e.Judge = func(rows []Row) (Verdict, string) {
+		for _, r := range rows {
+			if !r.OK {
+				return Disagrees, "its own"
+			}
+		}
+		return AgreesOrder, "all are OK"
+	}
+	if r := run(t, e, Options{Seed: 1, Seeds: EnoughSeeds}); r.Verdict != AgreesOrder || r.Because != "all are OK" {
+		t.Errorf("by its own: %s, %q", r.Verdict, r.Because)
 	}
 }
 
@@ -192,8 +195,11 @@ func TestSeeds_progressIsOverAll(t *testing.T) {
 	}
 	var told [][2]int
 	run(t, e, Options{Seed: 1, Seeds: 2, Progress: func(done, total int) { told = append(told, [2]int{done, total}) }})
-	if want := [][2]int{{1, 4}, {2, 4}, {3, 4}, {4, 4}}; !slices.Equal(told, want) {
-		t.Errorf("%v, want %v", told, want)
+	// Before the first, twice and at the end of each seed; the second may go on before the end
+	// of the first is told.
+	n := len(told)
+	if want := [][2]int{{0, 1000}, {250, 1000}, {500, 1000}, {750, 1000}, {1000, 1000}}; n != 7 || !slices.Equal(slices.Compact(told), want) {
+		t.Errorf("%d times, %v, want 7 and %v", n, told, want)
 	}
 }
 

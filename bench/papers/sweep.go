@@ -12,11 +12,11 @@ import (
 // configs, whatever Jobs is. See Each for errors.
 //
 // Runs share nothing: each Config has a Workload of its own, and functions that write
-// only to memory of their own run. A mutant runs in place of each: see Options.Mutant.
+// only to memory of their own run. A variant runs in place of each: see Options.Variant.
 func Sweep(ctx context.Context, o Options, configs []sim.Config) ([]*sim.Result, error) {
 	results := make([]*sim.Result, len(configs))
 	err := Each(ctx, o, len(configs), func(i int) (err error) {
-		results[i], err = sim.Run(o.mutated(configs[i]))
+		results[i], err = sim.Run(o.varied(configs[i]))
 		return err
 	})
 	if err != nil {
@@ -61,23 +61,28 @@ func Hops(results []*sim.Result) (n uint64) {
 // Each calls run for 0 to n-1, Options.Jobs at once, and reports progress, one call at a
 // time. It returns the error of the lowest index that failed; later ones may not have
 // run. When ctx is done it returns at once. Running calls end by themselves, so the
-// caller must not read what they write.
+// caller must not read what they write. Units of a pool share its places, so run must not
+// call Each.
 func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil || n == 0 {
 		return err
 	}
-	s := &sweep{run: run, errs: make([]error, n), progress: o.Progress}
-	ended := make(chan struct{})
-	var workers sync.WaitGroup
-	for range min(max(o.Jobs, 1), n) {
-		workers.Go(s.work)
+	s := &sweep{run: run, turn: o.turn, errs: make([]error, n), progress: o.Progress, ended: make(chan struct{})}
+	s.working = min(max(o.Jobs, 1), n)
+	for range s.working {
+		i, ok := s.take()
+		if !ok { // one has failed already
+			s.leave()
+			continue
+		}
+		go s.work(i, s.turn.ask())
 	}
-	go func() {
-		workers.Wait()
-		close(ended)
-	}()
+	s.turn.pause()
 	select {
-	case <-ended:
+	case <-s.ended:
+		if !s.turn.resume(s.back) {
+			return context.Canceled
+		}
 		return s.failure()
 	case <-ctx.Done():
 		s.stop()
@@ -87,22 +92,46 @@ func Each(ctx context.Context, o Options, n int, run func(i int) error) error {
 
 // sweep is the state of Each.
 type sweep struct {
-	run func(i int) error
+	run   func(i int) error
+	turn  *turn
+	ended chan struct{} // closed when nobody works any more
+	back  ticket        // the caller's, once it has ended
 
 	mu         sync.Mutex
+	working    int
 	next, done int
 	stopped    bool
 	errs       []error
 	progress   func(done, total int)
 }
 
-func (s *sweep) work() {
-	for {
-		i, ok := s.take()
+// work makes runs from i on until none is left. It asks for each next place before it
+// leaves the one that it has.
+func (s *sweep) work(i int, place ticket) {
+	for more := true; more; {
+		began, ok := s.turn.enter(place)
 		if !ok {
+			s.end(i, context.Canceled)
+			s.leave()
 			return
 		}
 		s.end(i, s.run(i))
+		if i, more = s.take(); more {
+			place = s.turn.ask()
+		} else {
+			s.leave()
+		}
+		s.turn.leave(began)
+	}
+}
+
+// leave is the end of one who worked. The last one asks for the caller's place.
+func (s *sweep) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.working--; s.working == 0 {
+		s.back = s.turn.ask()
+		close(s.ended)
 	}
 }
 

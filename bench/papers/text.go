@@ -43,8 +43,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Because != "" {
 		fmt.Fprintf(&b, "Because: %s\n", r.Because)
 	}
-	if len(r.Passing) > 0 {
-		fmt.Fprintf(&b, "%s\n", r.noEvidence())
+	for _, s := range []string{r.decided(), r.noEvidence()} {
+		if s != "" {
+			fmt.Fprintf(&b, "%s\n", s)
+		}
 	}
 	for _, part := range []struct {
 		title string
@@ -69,6 +71,14 @@ func (r *Report) noEvidence() string {
 	return "Not evidence: it passes as well where " + strings.Join(r.Passing, "; and where ") + "."
 }
 
+// decided says what rows that are out depend on.
+func (r *Report) decided() string {
+	if r.Decided == nil || !r.Decided.Any() {
+		return ""
+	}
+	return "Rows that are out: " + r.Decided.String() + "."
+}
+
 // seeds says which, and what several mean for figures and statements.
 func (r *Report) seeds() string {
 	if r.Seeds == 0 {
@@ -85,8 +95,10 @@ func (r *Report) Took() string {
 	if r.PacketHops > 0 {
 		fmt.Fprintf(&s, ", %s M packet-hops, %.1f M a CPU second", number(float64(r.PacketHops)/1e6), r.PacketHopsPerCPUS/1e6)
 	}
-	fmt.Fprintf(&s, ", %.0f MB", r.RSSMB)
-	if r.PeakOfProcess {
+	if r.RSSMB > 0 {
+		fmt.Fprintf(&s, ", %.0f MB", r.RSSMB)
+	}
+	if r.RSSMB > 0 && r.PeakOfProcess {
 		s.WriteString(" (the process's)")
 	}
 	return s.String()

@@ -11,6 +11,7 @@ const (
 	AgreesOrder Verdict = "agrees in sign and order"
 	Undecided   Verdict = "is not decided by so few seeds"
 	Disagrees   Verdict = "disagrees"
+	OnlyFitted  Verdict = "has fitted figures alone"
 )
 
 // Kind is what a row is to a verdict.
@@ -23,7 +24,9 @@ const (
 	KindOrder Kind = "order" // an order or a direction of the paper's
 	KindClaim Kind = "claim" // another statement of the paper's
 	KindOwn   Kind = "own"   // our own reading of the paper's words, or our own figure in place of its
-	KindInfo  Kind = "info"  // nothing to compare with
+	// KindFitted is a figure of the paper's by which a parameter was chosen: see Row.Fitted.
+	KindFitted Kind = "fitted"
+	KindInfo   Kind = "info" // nothing to compare with
 )
 
 // Judge is the verdict of rows.
@@ -35,8 +38,12 @@ const (
 // They agree in sign and order if there is an order and all orders hold beyond the spread
 // of seeds: see Row.Decided. They disagree if an order fails with most seeds, or if there
 // is no order and not all is as it should be. Else it is not decided: more seeds can.
+//
+// Where every row of the paper's is fitted nothing is left that could agree: they have
+// fitted figures alone, or disagree.
 func Judge(rows []Row) Verdict {
 	all, decided, values, orders, seeds := true, true, 0, 0, 1
+	fitted, others := 0, 0
 	for _, r := range rows {
 		all, seeds = all && r.OK, max(seeds, r.Seeds)
 		switch r.Kind {
@@ -48,10 +55,17 @@ func Judge(rows []Row) Verdict {
 				return Disagrees
 			}
 			decided = decided && r.Decided()
+		case KindFitted:
+			fitted++
+		}
+		if r.papers() {
+			others++
 		}
 	}
 	within := all && values > 0
 	switch {
+	case all && fitted > 0 && others == 0:
+		return OnlyFitted
 	case within && decided && seeds >= EnoughSeeds:
 		return Agrees
 	case !within && orders == 0:
@@ -122,14 +136,3 @@ func ByTolerance(rows []Row) map[float64]Score {
 }
 
 func (s Score) String() string { return fmt.Sprintf("%d of %d published values", s.Within, s.Of) }
-
-// Explained judges as Judge does, and adds a reason if not all rows are OK. It is for
-// Outcome.Judge.
-func Explained(reason string) func([]Row) (Verdict, string) {
-	return func(rows []Row) (Verdict, string) {
-		if v := Judge(rows); v != Agrees {
-			return v, reason
-		}
-		return Agrees, ""
-	}
-}

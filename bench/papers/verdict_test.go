@@ -116,14 +116,3 @@ func TestOrderAs_namesTies(t *testing.T) {
 		t.Errorf("where the paper has no order there is none to check: %+v", r)
 	}
 }
-
-func TestExplained(t *testing.T) {
-	good, bad := ofSeeds(Within("a", "b", 1, 1, 1), 5), Within("a", "b", 1, 2, 1)
-	judge := Explained("why")
-	if v, because := judge([]Row{good, bad}); v != Disagrees || because != "why" {
-		t.Errorf("a row that is not OK: %s, %q", v, because)
-	}
-	if v, because := judge([]Row{good}); v != Agrees || because != "" {
-		t.Errorf("rows that agree need no reason: %s, %q", v, because)
-	}
-}

@@ -50,6 +50,18 @@ type ChartLine struct {
 	Expected bool
 }
 
+// EndAt leaves out what lines have beyond a place of the X axis.
+func (c *Chart) EndAt(x float64) {
+	for i := range c.Lines {
+		l := &c.Lines[i]
+		n := 0
+		for n < len(l.X) && l.X[n] <= x {
+			n++
+		}
+		l.X, l.Y = l.X[:n], l.Y[:n]
+	}
+}
+
 // Mark is an event at a place of the X axis.
 type Mark struct {
 	X    float64

@@ -3,8 +3,10 @@ package sim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"weft/bench/sim/spray"
 	"weft/topology"
 )
 
@@ -13,6 +15,8 @@ const (
 	maxDuration = 24 * time.Hour
 	maxDelay    = time.Second
 	maxQueue    = 1 << 30
+	// maxConnections is of two hosts, one way.
+	maxConnections = 64
 )
 
 // check fills in defaults, and names the first field of the Config that is wrong and
@@ -32,6 +36,8 @@ func (s *simulation) check() (err error) {
 		return fmt.Errorf("sim: Delay is %v; want from 0 to %v", c.Delay, maxDelay)
 	case c.HostQueueBytes < 0 || c.HostQueueBytes > maxQueue:
 		return fmt.Errorf("sim: HostQueueBytes is %d; want from 0 to %d", c.HostQueueBytes, maxQueue)
+	case c.Connections < 0 || c.Connections > maxConnections:
+		return fmt.Errorf("sim: Connections is %d; want from 1 to %d, or 0 for one of each flow's own", c.Connections, maxConnections)
 	case c.Workload == nil && c.OpenLoop == nil:
 		return errors.New("sim: Workload is missing; give one, or OpenLoop")
 	case c.OnSample != nil && c.SampleEvery <= 0:
@@ -61,6 +67,9 @@ func (s *simulation) check() (err error) {
 	}
 	if s.tcp, err = c.TCP.WithDefaults(); err != nil {
 		return fmt.Errorf("sim: TCP: %w", err)
+	}
+	if c.SpreadSubflows && (spray.Reorders(c.Policy) || slices.Contains(spray.SwitchNames(), c.Policy)) {
+		return fmt.Errorf("sim: SpreadSubflows: hosts do not choose a path for each flow by Policy %s; want ecmp", c.Policy)
 	}
 	if s.tcp.DCTCP || s.tcp.ECN {
 		s.capable = capable

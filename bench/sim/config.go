@@ -3,6 +3,7 @@ package sim
 import (
 	"time"
 
+	"weft/bench/sim/aqm"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/policy"
@@ -23,7 +24,12 @@ type Config struct {
 	// Known is the fabric as hosts and switches believe it to be, if it differs from
 	// Topology: the same with other rates. So links may be slow without anybody knowing.
 	Known *topology.Topology
-	Seed  uint64
+	// Parallel makes so many consecutive spines of a leaf-spine one switch, with as many links
+	// to each leaf: a spine sends a packet down by any of its live links, by a hash of the
+	// flow. 0 or 1: each is a switch of its own. A policy of hosts does not make use of it:
+	// its path is a link up and the one down of the same spine.
+	Parallel int
+	Seed     uint64
 
 	// Duration is how long the run takes; it ends earlier when the Workload has no more
 	// flows and all have ended. Nothing is measured before Warmup.
@@ -41,11 +47,24 @@ type Config struct {
 	Policy  string
 	Options policy.Options
 	Spray   SprayOptions
+	// AckUnits makes a flow's acknowledgements a unit of the policy of hosts, where units
+	// are flowcells or flowlets, as Luopan's are (Luopan §3.2). Otherwise each has a path of
+	// its own, by the policy's Rule (DRB §5).
+	AckUnits bool
 	// Resequencer is every host's; nil: none.
 	Resequencer *resequencer.Config
 
-	TCP      tcp.Config
-	Workload workload.Source
+	TCP tcp.Config
+	// SpreadSubflows gives each subflow of a connection (TCP.Subflows) a path that no other
+	// one has, as long as there are any. Otherwise the Policy sees a flow in each.
+	SpreadSubflows bool
+	// Connections is how many connections lead from each host to each other one. A flow takes
+	// one of them at random and waits there until those before it have ended, which counts as
+	// its time, too. A connection keeps its window (tcp.Memory), one of several subflows on
+	// other paths. 0: each flow has one of its own, as those
+	// that are Alone always do.
+	Connections int
+	Workload    workload.Source
 	// OpenLoop sends packets that nobody acknowledges, beside the Workload, which may then
 	// be nil.
 	OpenLoop *OpenLoop
@@ -67,8 +86,16 @@ type SprayOptions struct {
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
+	// Turns has paths take turns, from which luopan's samples depart; see package luopan.
+	Turns bool
+	// SampleAge is how old switch-luopan's samples are when they come into use; 0: they
+	// take no time.
+	SampleAge time.Duration
 	// Drill is DRILL(d, m) with so many engines a switch (DRILL §3.2); 0: 2, 1, 1.
 	DrillSamples, DrillMemory, DrillEngines int
+	// DrillBlind is for how long engines do not see one another's packets; 0: for as long as
+	// the port takes to send each.
+	DrillBlind time.Duration
 	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.
 	Tau time.Duration
 }
@@ -78,6 +105,9 @@ type Queue struct {
 	RateMbit float64
 	Bytes    int // size; of the packet being sent, the bytes that are still to leave count
 	ECNBytes int // packets that find more bytes are marked, if TCP understands marks; 0: none
+	// Manage returns what manages the queue of a port, by its number and place, or nil for
+	// nothing. It is called once for each port of this rate. nil: nothing does for any.
+	Manage func(port, place int) aqm.Discipline
 }
 
 // OpenLoop is traffic without feedback.

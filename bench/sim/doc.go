@@ -11,6 +11,8 @@
 // 20 bytes) is left out, as in the papers. One Delay stands for a link's propagation and
 // the delay in a switch.
 //
+// A connection of MPTCP is several flows, which share a tcp.Group.
+//
 // # How
 //
 // A port is not a queue of packets but the time until which it is busy, since packets
@@ -51,6 +53,10 @@
 // each switch finds its port by a table. Where several lead on, it hashes the flow's
 // five-tuple. A host with several uplinks sends by that of the path's edge switch; hosts
 // that have an edge switch in common send by that.
+//
+// Besides tail drop and marks beyond a length, a port may have a discipline of package aqm
+// (Queue.Manage), which decides by a virtual queue of its own: virtual queues that drain
+// slower than the link, RED, QCN.
 //
 // A dead link has no room, and the packets on it when it dies do not arrive. Hosts and
 // switches learn of it Told later.

@@ -1,6 +1,11 @@
 package sim
 
-import "weft/topology"
+import (
+	"fmt"
+
+	"weft/bench/sim/spray"
+	"weft/topology"
+)
 
 // fabric is what routes are computed from. Ports are numbered 2·link for the way
 // up, 2·link+1 for the way down.
@@ -119,4 +124,17 @@ func place(t *topology.Topology, port int) int {
 		return AggUp
 	}
 	return CoreDown
+}
+
+// checkParallel says what does not go with Config.Parallel.
+func (f *fabric) checkParallel(n int) error {
+	switch {
+	case n < 0 || n > spray.MaxParallel:
+		return fmt.Errorf("sim: Parallel is %d; want from 1 to %d, or 0 for 1", n, spray.MaxParallel)
+	case n > 1 && f.cores > 0:
+		return fmt.Errorf("sim: Parallel is %d, and the fabric is no leaf-spine; leave it out", n)
+	case n > 1 && int(f.numAggs)%n != 0:
+		return fmt.Errorf("sim: Parallel is %d; want a part of the %d spines of Topology", n, f.numAggs)
+	}
+	return nil
 }

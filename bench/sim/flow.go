@@ -36,9 +36,12 @@ type flow struct {
 	end        time.Duration      // of delivery, 0 before
 	tuple      flowcell.FiveTuple // of its data
 	numbers    spray.Numbers      // where switches choose
+	whole      *connection        // of which it is a subflow; nil: of none
 	hash, back uint64             // of its data and its acknowledgements, for switches
 	asked      workload.Flow
-	_          [64]byte
+	kept       *kept // nil: its connection is not kept
+	base       int64 // of sequence numbers: bytes of its connection before
+	_          [40]byte
 }
 
 // order tells how far packets of a flow arrive behind others that were sent later.
@@ -108,21 +111,49 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 		s.fails(s.graph.noPath(int32(asked.Src), int32(asked.Dst)))
 		return
 	}
-	i := s.flows.take()
-	f := s.flows.at(i)
+	if k := s.kept(&asked); k != nil {
+		s.take(k, asked)
+		return
+	}
+	s.openConnection(asked, nil)
+}
+
+// openConnection has a flow begin on a new connection, which may be one that is kept.
+func (s *simulation) openConnection(asked workload.Flow, k *kept) {
+	if s.tcp.Subflows > 0 {
+		s.beginConnection(asked, k)
+		return
+	}
+	i, f := s.newFlow(asked)
+	if k != nil {
+		f.kept, k.flow = k, int32(i)
+	}
+	f.sender.Start(&s.tcp, asked.Bytes)
+	f.receiver.Start(&s.tcp, asked.Bytes)
+	s.pump(i, f)
+}
+
+// newFlow returns a flow of which the ends have yet to start.
+func (s *simulation) newFlow(asked workload.Flow) (i uint32, f *flow) {
+	i = s.flows.take()
+	f = s.flows.at(i)
 	*f = flow{
 		sender: f.sender, receiver: f.receiver, timerAt: never,
 		src: int32(asked.Src), dst: int32(asked.Dst), asked: asked,
 		tuple: flowcell.FiveTuple{
-			Src: s.addresses[asked.Src], Dst: s.addresses[asked.Dst],
-			SrcPort: uint16(s.begun), DstPort: uint16(s.begun >> 16), Proto: flowcell.ProtoTCP,
+			Src: s.addresses[asked.Src], Dst: s.addresses[asked.Dst], Proto: flowcell.ProtoTCP,
 		},
 	}
+	s.name(f)
+	return i, f
+}
+
+// name gives a flow ports of its own, and what follows from them.
+func (s *simulation) name(f *flow) {
+	f.tuple.SrcPort, f.tuple.DstPort = uint16(s.begun), uint16(s.begun>>16)
 	s.begun++
-	f.sender.Start(&s.tcp, asked.Bytes)
-	f.receiver.Start(&s.tcp, asked.Bytes)
 	if s.hosts != nil {
-		s.hosts.Open(&f.path, asked.Src, asked.Dst, &f.tuple)
+		s.hosts.Open(&f.path, f.asked.Src, f.asked.Dst, &f.tuple)
 	}
 	if s.hosts == nil || s.graph != nil {
 		f.hash = f.tuple.Hash(s.hashSeed)
@@ -131,7 +162,6 @@ func (s *simulation) beginFlow(asked workload.Flow) {
 	if s.hosts == nil {
 		f.numbers = spray.NewNumbers(f.hash)
 	}
-	s.pump(i, f)
 }
 
 // pump sends what a flow may send now, and sees to its timer.
@@ -176,17 +206,30 @@ func (s *simulation) timer(i uint32) {
 	f.sender.Timeout(s.clock())
 	s.timeouts++
 	s.pump(i, f)
+	if f.whole != nil {
+		s.pumpAll(f.whole)
+	}
 }
 
 // finish ends a flow of which everything has been acknowledged.
-func (s *simulation) finish(i uint32, f *flow) {
+func (s *simulation) finish(f *flow) {
 	f.done = true
 	s.awaited--
 	s.flowsEnded++
 	if s.config.OnFlow != nil {
 		e := FlowEnd{Flow: f.asked, FCT: f.end - f.asked.Start}
 		e.Retransmits, e.Timeouts, e.DupAcks = f.sender.Stats()
+		if f.whole != nil {
+			s.sumUp(f.whole, &e)
+		}
 		s.config.OnFlow(e)
+	}
+	if f.whole != nil {
+		s.finishRest(f.whole)
+		if k := f.whole.kept; k != nil {
+			s.remember(f.whole)
+			s.rest(k)
+		}
 	}
 	s.config.Workload.Done(f.asked, s.clock(), s.begin)
 	s.maybeEnd()
@@ -194,14 +237,22 @@ func (s *simulation) finish(i uint32, f *flow) {
 
 // leave takes note that a packet of a flow is no longer on its way.
 func (s *simulation) leave(i uint32, f *flow) {
-	if f.underWay--; f.underWay > 0 || !f.done {
-		return
+	if f.underWay--; f.underWay == 0 && f.done {
+		s.release(i, f)
 	}
-	if s.hosts != nil {
+}
+
+// release forgets an ended flow of which nothing is on its way.
+func (s *simulation) release(i uint32, f *flow) {
+	if f.kept == nil && s.hosts != nil {
 		s.hosts.Close(&f.path)
 	}
 	if s.resequencer != nil {
 		s.resequencer.Forget(&f.held)
+	}
+	if f.kept != nil {
+		s.rest(f.kept)
+		return
 	}
 	s.flows.free(i)
 }

@@ -48,6 +48,9 @@ func (s *simulation) choose(i, load uint32) {
 		s.transmit(port, i, load, wayBy(p.route[2:]))
 	case p.hops == 3:
 		f.route(&p.route, src, dst, int(n))
+		if s.config.Parallel > 1 {
+			p.route[1] = down(f.edgeUp[f.rack[dst]] + int32(s.switches.Down(int(n), &s.looked)))
+		}
 		s.transmit(port, i, load, wayBy(p.route[1:3]))
 	default:
 		p.route[0] = port

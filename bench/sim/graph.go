@@ -56,6 +56,8 @@ func (c *Config) checkGraph() error {
 		return fmt.Errorf("sim: Graph has %d hosts; want 2 or more", g.NumHosts())
 	case c.Known != nil:
 		return errors.New("sim: Known is given with a Graph; leave it out")
+	case c.Parallel > 1:
+		return errors.New("sim: Parallel is given with a Graph, which has links of its own; leave it out")
 	case len(c.Failures) > 0:
 		return errors.New("sim: Failures are given with a Graph; leave their links out of the Graph")
 	}

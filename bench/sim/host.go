@@ -26,13 +26,13 @@ func (s *simulation) sendData(i uint32, f *flow, g tcp.Segment, now time.Duratio
 	s.dataPackets++
 	if s.hosts != nil {
 		var path int
-		path, p.number = s.hosts.Data(&f.path, uint32(g.Seq), int(g.Len), int(p.bytes), now)
+		path, p.number = s.hosts.Data(&f.path, uint32(f.base+g.Seq), int(g.Len), int(p.bytes), now)
 		s.lead(p, f.src, f.dst, path, &f.hash)
 		if s.meters != nil {
 			p.mark = s.hosts.DataMark(&f.path, path, now)
 		}
 	} else {
-		p.number = f.numbers.Next(s.unit, uint32(g.Seq), int(g.Len), now)
+		p.number = f.numbers.Next(s.unit, uint32(f.base+g.Seq), int(g.Len), now)
 		s.fabric.unrouted(p, f.src, f.dst)
 	}
 	s.leaveHost(n, p, f.src, s.capable)
@@ -91,7 +91,7 @@ func (s *simulation) receiveData(n uint32, p *packet) {
 		g.Flow = f.tuple
 	}
 	g.Length = int(p.bytes)
-	g.Seq = uint32(p.seq)
+	g.Seq = uint32(f.base + p.seq)
 	g.Payload = p.bytes - int32(s.tcp.HeaderBytes)
 	g.ID = uint16(p.number)
 	g.Flags = flowcell.FlagACK
@@ -148,11 +148,13 @@ func (s *simulation) accept(n uint32, p *packet) {
 		s.resequencing.add((s.now-p.sent)/1000 - int64(p.since))
 	}
 	a, bytes := f.receiver.Data(p.seq, p.bytes-int32(s.tcp.HeaderBytes), p.marked)
-	s.delivered[f.dst] += bytes
 	now := s.clock()
-	if f.receiver.Done() && f.end == 0 {
+	if f.whole != nil {
+		bytes = s.assemble(n, p, f)
+	} else if f.receiver.Done() && f.end == 0 {
 		f.end = now
 	}
+	s.delivered[f.dst] += bytes
 	s.ackPackets++
 	if p.again {
 		p.sent = -1
@@ -164,9 +166,12 @@ func (s *simulation) accept(n uint32, p *packet) {
 		load |= marked
 	}
 	if s.hosts != nil {
-		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path), &f.back)
+		s.lead(p, f.dst, f.src, s.hosts.Ack(&f.path, now), &f.back)
 		if s.meters != nil {
 			p.mark = s.hosts.AckMark(&f.path, now)
+		}
+		if s.probing.on && s.config.AckUnits {
+			s.dueProbes()
 		}
 	} else {
 		s.fabric.unrouted(p, f.dst, f.src)
@@ -191,13 +196,15 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 		s.hosts.Received(&f.path, p.mark, true, s.clock())
 	}
 	if s.heeds {
-		s.hosts.Acked(&f.path, heeded(&a), s.clock())
+		s.hosts.Acked(&f.path, heeded(&a, f.base), s.clock())
 	}
 	s.freePacket(n)
 	if !f.done {
 		f.sender.Ack(a, s.clock())
-		if f.sender.Done() {
-			s.finish(i, f)
+		if f.whole != nil {
+			s.acknowledged(n, i, f)
+		} else if f.sender.Done() {
+			s.finish(f)
 		} else {
 			s.pump(i, f)
 		}
@@ -206,10 +213,10 @@ func (s *simulation) receiveAck(n uint32, p *packet) {
 }
 
 // heeded is what an acknowledgement says in the words of hosts, whose sequence numbers
-// have 32 bits.
-func heeded(a *tcp.Ack) fate.Ack {
-	from := uint32(a.Sacked)
-	return fate.Ack{All: uint32(a.Cum), From: from, To: from + uint32(a.SackedLen), Marked: a.ECE}
+// have 32 bits and go on from one flow of a connection to the next.
+func heeded(a *tcp.Ack, base int64) fate.Ack {
+	from := uint32(base + a.Sacked)
+	return fate.Ack{All: uint32(base + a.Cum), From: from, To: from + uint32(a.SackedLen), Marked: a.ECE}
 }
 
 // newChoice sets up who chooses paths: hosts or switches.
@@ -221,9 +228,9 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 		}
 		s.switches, err = spray.NewSwitch(spray.SwitchConfig{
 			Topology: c.Known, Name: name, Seed: seed,
-			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines,
+			Samples: c.Spray.DrillSamples, Memory: c.Spray.DrillMemory, Engines: c.Spray.DrillEngines, Blind: c.Spray.DrillBlind,
 			FlowcellBytes: c.Options.FlowcellBytes, FlowletGap: c.Options.FlowletGap, Tau: c.Spray.Tau,
-			Expiry: c.Options.Expiry,
+			Expiry: c.Options.Expiry, Parallel: c.Parallel, SampleAge: c.Spray.SampleAge,
 		}, queues{s})
 		if err != nil {
 			return err
@@ -233,7 +240,7 @@ func (s *simulation) newChoice(seed uint64) (err error) {
 	}
 	s.hosts, err = spray.NewHosts(spray.HostsConfig{
 		Topology: c.Known, Paths: s.graph.pathsOfHosts(), Policy: c.Policy, Options: c.Options, Seed: seed,
-		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Tau: c.Spray.Tau,
+		RackSamples: c.Spray.RackSamples, SamplesOnly: c.Spray.SamplesOnly, Turns: c.Spray.Turns, AckUnits: c.AckUnits, Tau: c.Spray.Tau,
 	})
 	if err != nil {
 		return err

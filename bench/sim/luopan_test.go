@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,9 @@ import (
 	"weft/resequencer"
 	"weft/topology"
 )
+
+// turns is luopan with paths that take turns.
+const turns = "luopan-turns"
 
 // slowSetting is that of `weft demo`: slow links, queues of 50 packets, a round trip of
 // some ten flowcells.
@@ -28,9 +32,10 @@ func slowSetting(topo *topology.Topology, name string, seed uint64) Config {
 func TestRun_luopanPermutation(t *testing.T) {
 	topo := parse(t, "fat-tree:k=4,host-rate=6,fabric-rate=6,core-rate=6")
 	got := make(map[string]float64)
-	for _, name := range []string{"presto", "rand", "luopan"} {
+	for _, name := range []string{"presto", "rand", "luopan", turns} {
 		for seed := range uint64(2) {
-			c := slowSetting(topo, name, 1+seed)
+			c := slowSetting(topo, strings.TrimSuffix(name, turns[len("luopan"):]), 1+seed)
+			c.Spray.Turns = name == turns
 			to, err := workload.Permutation(topo, workload.OtherPod, 1+seed)
 			if err != nil {
 				t.Fatal(err)
@@ -44,8 +49,10 @@ func TestRun_luopanPermutation(t *testing.T) {
 		}
 	}
 	t.Logf("%v", got)
-	if got["luopan"] < .95*got["presto"] || got["luopan"] < 1.03*got["rand"] {
-		t.Errorf("%v", got)
+	for _, name := range []string{"luopan", turns} {
+		if got[name] < .95*got["presto"] || got[name] < 1.03*got["rand"] {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }
 
@@ -54,8 +61,9 @@ func TestRun_luopanPermutation(t *testing.T) {
 func TestRun_luopanSlowLink(t *testing.T) {
 	const shape = "leaf-spine:leaves=3,spines=4,hosts=4,host-rate=40,fabric-rate=20"
 	got := make(map[string]float64)
-	for _, name := range []string{"presto", "luopan"} {
-		c := slowSetting(parse(t, shape+",e0.2-a0.0=5"), name, 1)
+	for _, name := range []string{"presto", "luopan", turns} {
+		c := slowSetting(parse(t, shape+",e0.2-a0.0=5"), strings.TrimSuffix(name, turns[len("luopan"):]), 1)
+		c.Spray.Turns = name == turns
 		c.Queues = append(c.Queues, Queue{RateMbit: 5, Bytes: 18750})
 		l := new(list)
 		for from := range 8 {
@@ -73,7 +81,9 @@ func TestRun_luopanSlowLink(t *testing.T) {
 		got[name] = goodput(c, s.result())
 	}
 	t.Logf("%v", got)
-	if got["luopan"] < 1.6*got["presto"] {
-		t.Errorf("%v", got)
+	for _, name := range []string{"luopan", turns} {
+		if got[name] < 1.6*got["presto"] {
+			t.Errorf("%s: %v", name, got)
+		}
 	}
 }

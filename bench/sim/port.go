@@ -26,6 +26,7 @@ type class struct {
 	limit    int64 // ps: room
 	mark     int64 // ps: what finds more backlog is marked
 	place    uint8
+	managed  bool // ports have disciplines
 
 	packets, drops, marks uint64
 	// Of the backlog that packets find, in ps, and what they add to its integral
@@ -90,6 +91,9 @@ func (s *simulation) newPorts() error {
 			c++
 		}
 		s.ports[i].class = c
+		if q, ok := s.queue(k.rate); ok && q.Manage != nil && k.place != HostNIC {
+			s.manage(i, k.place, q.Manage)
+		}
 	}
 	return nil
 }
@@ -137,7 +141,7 @@ func (s *simulation) transmit(number int32, i, load uint32, rest way) bool {
 	bytes := int64(load >> bytesShift)
 	backlog := max(t.busy-s.now, 0)
 	takes := bytes * c.byteTime
-	if backlog+takes > c.limit {
+	if c.managed && !s.admit(number, i, &load, backlog, c) || backlog+takes > c.limit {
 		s.drop(number, i)
 		return false
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
+	"weft/bench/sim/aqm"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
 	"weft/policy"
@@ -122,6 +123,33 @@ func sameCases(t *testing.T) (list []sameCase) {
 			c.Graph, c.Topology, c.Failures = asGraph(t, c.Topology), nil, nil
 		})
 	}
+	for _, name := range []string{"ecmp", "switch-ecmp", "drb"} {
+		for _, connections := range []int{0, 2} {
+			add(fmt.Sprintf("subflows-%s-%d", name, connections), "fat-tree:k=4"+rates, name, func(c *Config) {
+				c.Resequencer, c.TCP.Subflows, c.Connections, c.SpreadSubflows = nil, 4, connections, name == "ecmp"
+			})
+		}
+		add("kept-"+name, "fat-tree:k=4"+rates, name, func(c *Config) { c.Connections = 2 })
+	}
+	add("managed", "fat-tree:k=4"+rates, "drb", func(c *Config) {
+		c.Queues[1].ECNBytes = 0
+		c.Queues[1].Manage = func(port, _ int) aqm.Discipline {
+			if port%3 == 0 {
+				return nil
+			}
+			red, err := aqm.NewRED(aqm.REDConfig{
+				Queue: aqm.VirtualQueue{RateMbit: 900, Room: 40_000}, Min: 3_000, Max: 20_000, MaxP: .3, Weight: .1, Mark: port%2 == 0, Seed: uint64(port),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return red
+		}
+	})
+	for _, name := range []string{"switch-conga", "switch-ecmp"} {
+		add("parallel-"+name, leafSpine, name, func(c *Config) { c.Parallel, c.Failures = 3, nil })
+	}
+	add("ages", "fat-tree:k=4"+rates, "luopan", func(c *Config) { c.AckUnits, c.Spray.Turns = true, true })
 	return list
 }
 

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"weft/bench/sim/aqm"
 	"weft/bench/sim/spray"
 	"weft/bench/sim/tcp"
 	"weft/bench/sim/workload"
@@ -26,9 +27,12 @@ type simulation struct {
 	graph  *graphFabric // in place of fabric; nil: none
 	ports  []port
 	class  []class
-	delay  int64
+	// disciplines are those of ports, by number, where a class is managed.
+	disciplines []aqm.Discipline
+	delay       int64
 
-	packets table[packet]
+	packets  table[packet]
+	dataAcks []int64 // of acknowledgements of subflows, by packet
 
 	packetsKnown, flowsKnown ahead // what lookAhead has asked for
 	sum                      int64 // of what was looked at ahead, so that it is not for nothing
@@ -47,8 +51,9 @@ type simulation struct {
 	probing   probing
 
 	flows       table[flow]
-	awaited     int    // flows that have begun, or will, and not ended
-	begun       uint32 // flows
+	awaited     int              // flows that have begun, or will, and not ended
+	begun       uint32           // flows
+	keptOf      *keptConnections // nil: flows have connections of their own
 	next        workload.Flow
 	sourceEnded bool
 	later       []workload.Flow
@@ -100,6 +105,9 @@ func newSimulation(c Config) (*simulation, error) {
 		}
 	} else {
 		s.fabric = newFabric(c.Topology)
+		if err := s.fabric.checkParallel(c.Parallel); err != nil {
+			return nil, err
+		}
 		for h := range hosts {
 			s.addresses = append(s.addresses, flowcell.AddressFrom(c.Topology.Node(topology.NodeID(h)).Addr))
 		}
@@ -113,6 +121,7 @@ func newSimulation(c Config) (*simulation, error) {
 		return nil, err
 	}
 	s.newResequencer(rng.Uint64())
+	s.newKept()
 	if err := s.newOpenLoop(rng.Uint64()); err != nil {
 		return nil, err
 	}

@@ -79,6 +79,19 @@ func TestPercentile_matchesItsDefinition(t *testing.T) {
 	}
 }
 
+// A rank that is a whole number is that one: 99.9/100*1000 is above 999 in floating point.
+func TestPercentile_wholeRanks(t *testing.T) {
+	var x []float64
+	for i := range 1000 {
+		x = append(x, float64(i+1))
+	}
+	for p, want := range map[float64]float64{99.9: 999, 99.8: 998, 99.5: 995, 99: 990, 95: 950, 0.1: 1, 99.91: 1000} {
+		if got := Percentile(x, p); got != want {
+			t.Errorf("%g %%: %g, want %g", p, got, want)
+		}
+	}
+}
+
 func TestMedian(t *testing.T) {
 	tests := []struct {
 		x    []float64
@@ -104,5 +117,29 @@ func TestAll_leaveTheirArgumentAlone(t *testing.T) {
 	Median(x)
 	if !slices.Equal(x, []float64{3, 1, 2}) {
 		t.Errorf("argument is now %v", x)
+	}
+}
+
+func TestMedianOrNil(t *testing.T) {
+	if m := MedianOrNil(nil); m != nil {
+		t.Errorf("%v of nothing", *m)
+	}
+	if m := MedianOrNil([]float64{3, 1, 2}); m == nil || *m != 2 {
+		t.Errorf("%v", m)
+	}
+}
+
+// One sample less is not enough, and then the percentile is the maximum.
+func TestEnough(t *testing.T) {
+	for p, least := range map[float64]int{50: 2, 95: 20, 99: 100, 99.9: 1000} {
+		for n, want := range map[int]bool{0: false, least - 1: false, least: true, least + 1: true} {
+			var x []float64
+			for i := range n {
+				x = append(x, float64(i))
+			}
+			if got := Enough(n, p); got != want || n > 0 && (Percentile(x, p) < float64(n-1)) != want {
+				t.Errorf("percentile %g of %d samples: %v", p, n, got)
+			}
+		}
 	}
 }

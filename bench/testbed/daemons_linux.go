@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"weft/bench/child"
 	"weft/lab"
 	"weft/topology"
 )
@@ -30,8 +31,8 @@ type Daemons struct {
 	lab   *lab.Lab
 	argv  []string // weft
 	env   []string
-	dir   string // of configurations and logs
-	run   []*exec.Cmd
+	dir   *child.Dir // of configurations and logs
+	run   []*child.Process
 }
 
 // daemonsLimit is how long all daemons may take until they carry packets.
@@ -40,7 +41,7 @@ const daemonsLimit = 60 * time.Second
 // StartDaemons runs argv, which is weft with env, as weft host at all hosts that have a
 // configuration. It returns when each carries packets (Await). On an error nothing runs.
 func StartDaemons(ctx context.Context, l *lab.Lab, hosts []DaemonHost, argv, env []string) (*Daemons, error) {
-	dir, err := os.MkdirTemp("", "weft-hosts-")
+	dir, err := child.TempDir("weft-hosts-")
 	if err != nil {
 		return nil, err
 	}
@@ -83,26 +84,27 @@ func (d *Daemons) command(args ...string) *exec.Cmd {
 }
 
 func (d *Daemons) start(h DaemonHost) error {
-	file := filepath.Join(d.dir, h.Name+".yaml")
+	file := filepath.Join(d.dir.Path, h.Name+".yaml")
 	if err := os.WriteFile(file, []byte(h.Config), 0o600); err != nil {
 		return err
 	}
-	log, err := os.Create(filepath.Join(d.dir, h.Name+".log"))
+	log, err := os.Create(filepath.Join(d.dir.Path, h.Name+".log"))
 	if err != nil {
 		return err
 	}
 	defer log.Close()
 	c := d.command("host", "--config", file)
 	c.Stdout, c.Stderr = log, log
-	if err := d.lab.Do(h.ID, c.Start); err != nil {
+	p, err := child.Start(d.lab.Namespace(h.ID), c)
+	if err != nil {
 		return err
 	}
-	d.run = append(d.run, c)
+	d.run = append(d.run, p)
 	return nil
 }
 
 func (d *Daemons) says(h DaemonHost) string {
-	b, _ := os.ReadFile(filepath.Join(d.dir, h.Name+".log"))
+	b, _ := os.ReadFile(filepath.Join(d.dir.Path, h.Name+".log"))
 	return string(b)
 }
 
@@ -119,6 +121,16 @@ func (d *Daemons) await(ctx context.Context, h DaemonHost) error {
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+}
+
+// Status is what weft status --json says at a host.
+func (d *Daemons) Status(h DaemonHost) (out []byte, err error) {
+	c := d.command("status", "--json")
+	err = d.lab.Do(h.ID, func() (err error) { out, err = c.Output(); return err })
+	if err != nil {
+		return nil, fmt.Errorf("%s: weft status: %w", h.Name, err)
+	}
+	return out, nil
 }
 
 // lacks says why a daemon does not carry all packets, "" if it does.
@@ -162,11 +174,11 @@ func (d *Daemons) Session() (*Session, error) {
 // Close ends the daemons.
 func (d *Daemons) Close() error {
 	var errs []error
-	for _, c := range d.run {
-		errs = append(errs, c.Process.Signal(syscall.SIGTERM))
+	for _, p := range d.run {
+		errs = append(errs, p.Signal(syscall.SIGTERM))
 	}
-	for _, c := range d.run {
-		errs = append(errs, c.Wait())
+	for _, p := range d.run {
+		errs = append(errs, p.Wait())
 	}
-	return errors.Join(append(errs, os.RemoveAll(d.dir))...)
+	return errors.Join(append(errs, d.dir.Remove())...)
 }

@@ -69,6 +69,14 @@ func (t *namespaces) kernelSession(row Row, links func() ([]LinkBytes, error)) (
 		return nil, errors.Join(err, end())
 	}
 	s.close = end
+	if row.MPTCP {
+		counters := s.counters
+		s.counters = func() (Counters, error) {
+			c, err := counters()
+			c.Subflows = t.lab.Subflows()
+			return c, err
+		}
+	}
 	return s, nil
 }
 

@@ -64,8 +64,8 @@ func (t *namespaces) Supports(r Row) error {
 		if _, err := os.Stat("/proc/sys/net/mptcp/enabled"); err != nil {
 			return errors.New("this kernel has no MPTCP")
 		}
-		if r.Subflows > lab.MaxMPTCPSubflows {
-			return fmt.Errorf("this kernel gives a connection at most %d subflows", lab.MaxMPTCPSubflows)
+		if _, err := os.Stat("/proc/sys/net/mptcp/pm_type"); err != nil && r.Subflows > lab.MaxMPTCPSubflows {
+			return fmt.Errorf("this kernel gives a connection at most %d subflows, and no program may give it more: use Linux 5.19 or later", lab.MaxMPTCPSubflows)
 		}
 	}
 	if r.Congestion != "" {

@@ -142,6 +142,8 @@ type Counters struct {
 	// SYNRetransmits are those of them that open a connection, and Timeouts the
 	// retransmissions that a timer began, in rows of the kernel's TCP.
 	SYNRetransmits, Timeouts int64
+	// Subflows are of MPTCP where weft opens them.
+	Subflows lab.SubflowCounts
 	// TCP data packets that were behind a later one of their flow (RFC 4737),
 	// retransmissions included, before and after the resequencer. Rows that
 	// have one only; see Row.Resequences.

@@ -12,6 +12,7 @@ import (
 // auto is never worse than the better of its two ends by more than two percent of ideal, and
 // where links are slow better than flowcells by much.
 func TestRun_autoIsAsGoodAsTheBetter(t *testing.T) {
+	leaveToOthers(t)
 	for _, c := range []struct {
 		Setting
 		gain float64 // over flowcells, percent of ideal
@@ -42,6 +43,7 @@ func TestResult_ofBest(t *testing.T) {
 }
 
 func TestRun_isTheSameAgain(t *testing.T) {
+	leaveToOthers(t)
 	s := Setting{RateMbit: 100, Paths: 2, Connections: 4}
 	a, err := Run(t.Context(), s, 7)
 	b, err2 := Run(t.Context(), s, 7)
@@ -53,15 +55,31 @@ func TestRun_isTheSameAgain(t *testing.T) {
 	}
 }
 
+// leaveToOthers skips a simulation where the race detector makes it ten times as long: Run
+// has one goroutine at work at a time, and those that are handed over are simnet/world's.
+func leaveToOthers(t *testing.T) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("takes too long with the race detector, which simnet/world runs with: left out with -short")
+	}
+}
+
 // A sweep on several processors has what its settings have one by one.
 func TestSweep_isWhatItsSettingsAre(t *testing.T) {
 	a := Axes{[]float64{10, 100}, []int{2}, []int{1, 4}}
+	if testing.Short() { // as many as run beside each other
+		a.Rates, a.Connections = []float64{10, 10}, []int{1}
+	}
+	settings := a.Settings()
 	calls := 0
 	got, err := Sweep(t.Context(), a, 3, func(int, int) { calls++ })
-	if err != nil || calls != 4 {
+	if err != nil || calls != len(settings) {
 		t.Fatalf("%d calls of progress, %v", calls, err)
 	}
-	for i, s := range a.Settings() {
+	if testing.Short() {
+		settings = settings[:1]
+	}
+	for i, s := range settings {
 		if want, err := Run(t.Context(), s, 3); err != nil || !reflect.DeepEqual(got[i], want) {
 			t.Errorf("%+v, want %+v; %v", got[i], want, err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"slices"
+	"strings"
 
 	"weft/internal/exitcode"
 )
@@ -13,6 +14,12 @@ const (
 	failed = exitcode.Failed
 	wrong  = exitcode.Usage
 )
+
+// workloadOf is a workload file with this load. Its flow offers half of 20 Mbit/s.
+func workloadOf(load string) string {
+	return `{"topology":"leaf-spine:leaves=2,spines=2,hosts=1","rate_mbit":10,"workload":"w","traffic":"t","load":` + load +
+		`,"scale":1,"seed":1,"duration_us":1000,"flows":[{"start_us":0,"src":"h0.0.2","dst":"h0.1.2","bytes":1250}]}`
+}
 
 // Commands and arguments.
 var badCommands = []badInput{
@@ -56,6 +63,8 @@ var badCommands = []badInput{
 	{"sim list x", "", wrong, []string{"weft sim list", `"x"`}},
 	{"sim run nosuch", "", wrong, []string{"experiment", `"nosuch"`, "unknown"}},
 	{"sim report nosuch", "", wrong, []string{"experiment", `"nosuch"`, "unknown"}},
+	{"sim merge", "", wrong, []string{"weft sim merge: DIRECTORY is missing"}},
+	{"sim merge nosuch", "", wrong, []string{"weft sim merge", `"nosuch"`, "no directory"}},
 	{"sim run [", "", wrong, []string{"experiment", `"["`}},
 	{"lab fail", "", wrong, []string{"weft lab fail: LINK|NODE is missing"}},
 	{"lab exec", "", wrong, []string{"lab exec", "node and a command", "weft lab exec h0.0.2 -- ping"}},
@@ -181,6 +190,8 @@ var badValues = []badInput{
 	{"lab export --containerlab x.txt --name nosuchlab", "", failed, []string{"lab nosuchlab is not up"}},
 	{"lab exec --name nosuchlab h0.0.2 true", "", failed, []string{"lab nosuchlab is not up"}},
 	{"keygen --out DIR", "", wrong, []string{"--out=", "there already", "name another"}},
+	{"keygen --public DIR/none.key", "", wrong, []string{"--public=", "there is no such file", "weft keygen --out"}},
+	{"keygen --public DIR --out DIR", "", wrong, []string{"--public and --out are both given"}},
 	{"keygen --out DIR/no/where.key", "", wrong, []string{"--out=", "where.key"}},
 	{"bugreport -o DIR/x.zip", "", wrong, []string{"--output=", "must end in .tar.gz"}},
 	{"bugreport -o DIR/no/x.tar.gz", "", wrong, []string{"--output=", "cannot write there", "name another file"}},
@@ -188,6 +199,9 @@ var badValues = []badInput{
 	{"topology from-bgp --as 1 --neighbor 10.0.0.1=0", "", wrong, []string{"--neighbor", `"0"`, "1 to 4294967295"}},
 	{"topology from-bgp --as -1", "", wrong, []string{"--as=-1", "0 to 4294967295"}},
 	{"sim run drb-appendix-b -j 0", "", wrong, []string{"--jobs=0", "1 or more"}},
+	{"sim run drb-appendix-b --shard 3/2 --cache x", "", wrong, []string{"--shard=3/2", "must be i/n"}},
+	{"sim run drb-appendix-b --shard 1/2", "", wrong, []string{"--shard=1/2", "--cache"}},
+	{"sim run drb-appendix-b --cache /dev/null/x", "", wrong, []string{"--cache=/dev/null/x"}},
 	{"sim run drb-appendix-b --seeds 0", "", wrong, []string{"--seeds=0", "from 1 to"}},
 	{`sim report drb-appendix-b -o ""`, "", wrong, []string{"--output", "name a file"}},
 	{"sim permutation --topology fat-tree:k=4", "", wrong, []string{"rate"}},
@@ -210,7 +224,12 @@ var badValues = []badInput{
 	{"bench fct --failure link-down(e9.9-a0.0)", "", wrong, []string{"e9.9"}},
 	{"bench fct --workload-file none.json", "", wrong, []string{"--workload-file", "none.json", "there is no such file"}},
 	{"sim mutants nosuch", "", wrong, []string{`"nosuch"`, "known"}},
+	{"sim decide nosuch", "", wrong, []string{`"nosuch"`, "known"}},
 	{"sim fct", "", wrong, []string{"--workload-file"}},
+	{"sim fct --workload-file FILE", workloadOf("0.2"), wrong, []string{"--workload-file=fabric.yaml", "load: 0.2", "offer 0.5 of the 20 Mbit/s", "write that"}},
+	{"bench fct --workload-file FILE", workloadOf("0.9"), wrong, []string{"--workload-file=fabric.yaml", "load: 0.9", "offer 0.5", "write that"}},
+	{"sim fct --workload-file FILE", workloadOf("1.5"), wrong, []string{"--workload-file=fabric.yaml", "load: 1.5", "at most 1"}},
+	{"sim fct --workload-file FILE", strings.Replace(workloadOf("1"), "1250", "2501", 1), wrong, []string{"--workload-file=fabric.yaml", "load: ", "more than all", "make duration_us 1001"}},
 	{"bench apps --apps nosuch", "", wrong, []string{"--apps", `"nosuch"`, "known", "redis"}},
 	{"bench apps --rows nosuch", "", wrong, []string{"--rows", `"nosuch"`, "known", "host-auto"}},
 	{"bench apps --rows host-auto,host-auto", "", wrong, []string{"--rows", "twice"}},
@@ -296,6 +315,22 @@ var badHostFiles = []badInput{
 	host("failures:\n  keys:\n    - id: 1\n      key_file: DIR/none.key\n", "host.yaml:4: failures.keys[0].key_file", "there is no such file", "weft keygen"),
 	host("udp:\n  peers:\n    - name: b\n      prefixes: [10.9.0.0]\n", "host.yaml:4: udp.peers[0].prefixes[0]", `"10.9.0.0"`, "such as 10.9.0.0/16"),
 	host("udp:\n  peers:\n    - name: b\n      prefixes: [10.9.0.2/32]\n      endpoint: b\n", "host.yaml:5: udp.peers[0].endpoint", `"b"`, "such as 192.0.2.7:5740"),
+	host("encapsulation: udp\nudp: {directory: mesh}\n", "host.yaml:2: udp.directory", `"mesh"`, "write etcd://HOST:PORT"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a/weft'}\n", "host.yaml:2: udp.directory", "no address with a port"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', peers: [{name: b, prefixes: [10.9.0.2/32], endpoint: 'b:1'}]}\n", "host.yaml:2: udp.peers", "udp.directory", "remove one"),
+	host("encapsulation: udp\nudp: {directory: 'dns:mesh.example', renew: 24h}\n", "host.yaml:2: udp.renew", "needs etcd", "set it to 0s"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', renew: 1ms}\n", "host.yaml:2: udp.renew", "at least 1s"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', renew: 1h, encryption: none}\n", "host.yaml:2: udp.renew", "there is no key"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', linger: 25h}\n", "host.yaml:2: udp.linger", "from 0s to 24h"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', ttl: 1500ms}\n", "host.yaml:2: udp.ttl", "whole seconds"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', private_key_file: DIR/none.key}\n", "host.yaml:2: udp.private_key_file", "there is no such file", "weft keygen --out"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', private_key_file: DIR/none.key, encryption: none}\n", "host.yaml:2: udp.private_key_file", "udp.encryption is none"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', prefixes: [10.9.0.1/24]}\n", "host.yaml:2: udp.prefixes[0]", "10.9.0.1/24", "write 10.9.0.0/24"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', prefixes: [10.9.0.0/24, 10.9.0.1/32]}\n", "host.yaml:2: udp.prefixes", "overlap", "remove"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', endpoint: '0.0.0.0:5740'}\n", "host.yaml:2: udp.endpoint", "0.0.0.0:5740", "or auto"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', endpoint: '[fd00::1]:5740'}\n", "host.yaml:2: udp.endpoint", "family of udp.listen"),
+	host("encapsulation: udp\nudp: {directory: 'etcd://a:1/weft', within: [10.9.0.1/16]}\n", "host.yaml:2: udp.within[0]", "write 10.9.0.0/16"),
+	host("udp: {prefixes: [10.9.0.2/32]}\n", "host.yaml:1: udp.prefixes", "udp.directory is off"),
 	host("udp: {listen: 5740}\n", "host.yaml:1: udp.listen", `"5740"`, "such as 0.0.0.0:5740"),
 	host("tun: {queues: 0}\n", "host.yaml:1: tun.queues", "from 1 to 255"),
 	host("datagrams: [99999]\n", "host.yaml:1: datagrams[0]", `"99999"`, "from 1 to 65535"),
@@ -326,8 +361,8 @@ var badSchedulerFiles = []badInput{
 	scheduled("rule: anealing\n", "scheduler.yaml:1: rule", "annealing"),
 	scheduled("log: {level: info}\n", "scheduler.yaml", "keys: is empty", "weft keygen"),
 	scheduled("topology: fat-tree:k=4\n", "scheduler.yaml:1: topology", "without a rate", "host-rate=1000"),
-	scheduled("lifetime: 1h\n", "scheduler.yaml:1: lifetime", "to 1m0s"),
-	scheduled("lifetime: 1s\n", "scheduler.yaml:1: lifetime", "twice the period"),
+	scheduled("lifetime: 1h\n", "scheduler.yaml:1: lifetime", "at most 1m0s"),
+	scheduled("lifetime: 1s\n", "scheduler.yaml:1: lifetime", "etcd.ttl and three periods"),
 	scheduled("threshold: 2.0\n", "scheduler.yaml:1: threshold", "part of a link"),
 	scheduled("max_flow: 9\n", "scheduler.yaml:1: max_flow", "did you mean max_flows?"),
 	scheduled("keys: [{id: 300, key: x}]\n", "scheduler.yaml:1: keys[0].id", "from 1 to 255"),

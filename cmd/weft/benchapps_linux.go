@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -66,19 +67,22 @@ func benchAppsHelp() string {
 	var s strings.Builder
 	fmt.Fprint(&s, `Apps builds a lab and runs programs of Debian in it, as they are, in one row after the
 other. Every host runs a server and a client, whose server is at a host of another rack.
-Clients are started one right after the other, so that their paths collide; each moves about
---bytes. The time includes their start. It
-prints the time until the last client is done, the highest 99th percentile of a client's
-requests, and their ratios to kernel-ecmp's of the same round. It needs root.
+Clients wait until all are there and begin together, so that their paths collide; each moves
+about --bytes. The time includes the start of the program. Apps prints the time until the last
+client is done, the highest 99th percentile of a client's requests, and their ratios to
+kernel-ecmp's of the same round. A 99th percentile of less than 100 requests is null, or - in the
+table; the default of --bytes is enough for all but MPI. It needs root.
 
 In a round each row runs all apps; rounds have pairs of their own, which the rows share, and
 every other round takes the rows backwards. Programs use the kernel's TCP with cubic. A
-row is void if the processors were idle less than 10 % of its time or of kernel-ecmp's.
+row is void if the processors were idle less than 10 % of its time or of kernel-ecmp's, in the
+median of the rounds that have figures.
 Ranks of MPI poll while they wait, at the lowest priority: what they take counts as idle, but
 for the time of interrupts.
 
-An app whose programs are not there has a line that names the packages to install. An app
-that fails has a line that says why, and the exit status is 1. In rows of weft hosts send at
+An app whose programs are not there has a line that names the packages to install. A round in
+which a program fails has no figures: it is told and counted, and the other rounds have theirs.
+If a row of an app has no figures at all, the exit status is 1. In rows of weft hosts send at
 most 125 probes a second (the default is 2,000), as 16 of them share the processors. If weft is
 killed, weft lab down --name apps ends the programs, and --name apps1, apps2 and so on those of
 rows of switches; directories weft-apps-* stay where temporary files are.
@@ -177,24 +181,41 @@ func (o *benchAppsOptions) run(ctx context.Context, w, notes io.Writer) error {
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
 	results, err := apps.Run(ctx, o.Options)
 	p.end()
-	if err != nil {
-		return fmt.Errorf("bench apps: %w", err)
-	}
-	if o.json {
-		err = printJSON(w, results)
-	} else {
-		fmt.Fprintf(w, "%s: %s\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds, seeds %d to %d; ratios to %s\n\n",
-			cpuModel(), machine(), o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, o.Seed, o.Seed+uint64(o.Rounds)-1, apps.Baseline)
-		err = alignedTable(w, appsTable(results))
-		fmt.Fprint(w, appsProblems(results))
-	}
-	if err != nil {
-		return err
-	}
-	return appsFailed(results)
+	return o.finish(w, results, err)
 }
 
-// appsTable has a line for each result that has figures, its head first.
+// finish prints the results that there are, and returns all that failed. err is Run's: a lab that
+// cannot be taken down is an error beside complete results.
+func (o *benchAppsOptions) finish(w io.Writer, results []apps.Result, err error) error {
+	if err != nil {
+		err = fmt.Errorf("bench apps: %w", err)
+	}
+	if results == nil {
+		return err
+	}
+	return errors.Join(o.print(w, results), appsFailed(results), err)
+}
+
+func (o *benchAppsOptions) print(w io.Writer, results []apps.Result) error {
+	if o.json {
+		return printJSON(w, results)
+	}
+	fmt.Fprintf(w, "%s: %s\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds, seeds %d to %d; ratios to %s\n\n",
+		cpuModel(), machine(), o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, o.Seed, o.Seed+uint64(o.Rounds)-1, apps.Baseline)
+	err := alignedTable(w, appsTable(results))
+	fmt.Fprint(w, appsProblems(results))
+	return err
+}
+
+// roundsCell is how many rounds have figures, of those that ran.
+func roundsCell(r apps.Result) string {
+	if r.Failed == 0 {
+		return fmt.Sprint(r.Rounds)
+	}
+	return fmt.Sprintf("%d of %d", r.Rounds, r.Rounds+r.Failed)
+}
+
+// appsTable has a line for each result, its head first.
 func appsTable(results []apps.Result) [][]string {
 	figure := func(format string, x *float64) string {
 		if x == nil {
@@ -202,12 +223,16 @@ func appsTable(results []apps.Result) [][]string {
 		}
 		return fmt.Sprintf(format, *x)
 	}
-	table := [][]string{{"app", "row", "seconds", "least", "most", "ratio", "median client", "p99 ms", "ratio", "retransmits", "idle %", ""}}
+	table := [][]string{{"app", "row", "rounds", "seconds", "least", "most", "ratio", "median client", "p99 ms", "ratio", "retransmits", "idle %", ""}}
 	for _, r := range results {
-		line := []string{r.App, r.Row, "-", "-", "-", "-", "-", "-", "-", "-", "-", ""}
+		idle := "-"
+		if r.IdlePercent >= 0 {
+			idle = fmt.Sprintf("%.0f", r.IdlePercent)
+		}
+		line := []string{r.App, r.Row, roundsCell(r), "-", "-", "-", "-", "-", "-", "-", "-", idle, ""}
 		if r.Rounds > 0 {
-			line = []string{r.App, r.Row, fmt.Sprintf("%.2f", r.Seconds), fmt.Sprintf("%.2f", slices.Min(r.All)), fmt.Sprintf("%.2f", slices.Max(r.All)), figure("%.2f", r.Ratio),
-				fmt.Sprintf("%.2f", r.PairSeconds), figure("%.1f", r.P99Ms), figure("%.2f", r.P99Ratio), fmt.Sprint(r.Retransmits), fmt.Sprintf("%.0f", r.IdlePercent), ""}
+			line = []string{r.App, r.Row, roundsCell(r), fmt.Sprintf("%.2f", r.Seconds), fmt.Sprintf("%.2f", slices.Min(r.All)), fmt.Sprintf("%.2f", slices.Max(r.All)), figure("%.2f", r.Ratio),
+				fmt.Sprintf("%.2f", r.PairSeconds), figure("%.1f", r.P99Ms), figure("%.2f", r.P99Ratio), fmt.Sprint(r.Retransmits), idle, ""}
 		}
 		last := len(line) - 1
 		if r.Void {
@@ -240,22 +265,22 @@ func appsProblems(results []apps.Result) string {
 	return s.String()
 }
 
-// appsFailed is an error if an app has failed, or if the programs of all are missing.
+// appsFailed is an error if a row of an app has no figures.
 func appsFailed(results []apps.Result) error {
-	failed, missing := 0, 0
+	without, missing := 0, 0
 	for _, r := range results {
-		switch {
-		case r.Missing:
+		if r.Rounds == 0 {
+			without++
+		}
+		if r.Missing {
 			missing++
-		case r.Problem != "":
-			failed++
 		}
 	}
-	if failed > 0 {
-		return fmt.Errorf("bench apps: %d of %d results have rounds that failed", failed, len(results))
-	}
-	if missing == len(results) {
+	switch {
+	case missing == len(results):
 		return absentf("bench apps: %s", results[0].Problem)
+	case without > 0:
+		return fmt.Errorf("bench apps: %d of %d results have no figures: each says why", without, len(results))
 	}
 	return nil
 }

@@ -117,6 +117,11 @@ func (o *benchFCTOptions) complete() (err error) {
 			return usagef("--name=%q: the lab of row %s would be %s, at most %d letters are possible; give a shorter name", o.name, r.Name, n, maxLabName)
 		}
 	}
+	if o.sim {
+		if err := fct.CanSimulate(o.Rows); err != nil {
+			return usagef("--sim: %w", err)
+		}
+	}
 	o.Loads = nil
 	for _, s := range o.loads {
 		load, err := strconv.ParseFloat(s, 64)
@@ -172,10 +177,14 @@ func readWorkload(path string) (*fct.File, error) {
 // maxLabName is how many letters the name of a lab may have.
 const maxLabName = 12
 
-// lab is the name of a fabric's lab: --name and the number of the first row that has it. Labs
-// are up at the same time.
+// lab is the name of a fabric's lab: --name and the number of the first row that has it, b if none
+// has: slowdowns divide by what is measured there. Labs are up at the same time.
 func (o *benchFCTOptions) lab(f fct.Fabric) string {
-	return o.name + strconv.Itoa(slices.IndexFunc(o.Rows, func(r fct.Row) bool { return r.Fabric == f }))
+	row := slices.IndexFunc(o.Rows, func(r fct.Row) bool { return r.Fabric == f })
+	if row < 0 {
+		return o.name + "b"
+	}
+	return o.name + strconv.Itoa(row)
 }
 
 // open builds a fabric.
@@ -185,6 +194,9 @@ func (o *benchFCTOptions) open(ctx context.Context, f fct.Fabric) (testbed.Testb
 	real, known, err := o.WithFailure()
 	if err != nil {
 		return nil, err
+	}
+	if f.Whole {
+		real, known = o.Options.Topology, o.Options.Topology
 	}
 	c := o.demo.testbed(real)
 	c.Known, c.Balance = known, f.Balance
@@ -228,21 +240,24 @@ func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
 		fmt.Fprintln(notes, "note:", s)
 	}
 	o.Open = o.open
-	delay := fct.DefaultDelay
-	o.OnDelay = func(d time.Duration) { delay = d }
+	idle := fct.Idle{Delay: fct.DefaultDelay}
+	o.OnIdle = func(i fct.Idle) { idle = i }
 	results, err := fct.Run(ctx, o.Options)
 	p.end()
-	if err != nil {
+	return o.finish(w, file, results, err, func() ([]fct.Result, error) { return fct.Simulate(ctx, o.Options, idle) })
+}
+
+// finish simulates, prints and writes the results that there are, and returns all that failed. err
+// is Run's: a lab that cannot be taken down is an error beside complete results.
+func (o *benchFCTOptions) finish(w io.Writer, file *reportFile, results []fct.Result, err error, simulate func() ([]fct.Result, error)) error {
+	if results == nil {
 		return err
 	}
 	if o.sim {
-		simulated, err := fct.Simulate(ctx, o.Options, delay)
-		if err != nil {
-			return err
-		}
-		results = append(results, simulated...)
+		simulated, simErr := simulate()
+		results, err = append(results, simulated...), errors.Join(err, simErr)
 	}
-	return errors.Join(o.print(w, results), file.write(o.page(results).Write))
+	return errors.Join(o.print(w, results), file.write(o.page(results).Write), fctFailed(results), err)
 }
 
 func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
@@ -253,8 +268,8 @@ func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
 	if err := fctTable(w, fctHead, fctRows(results)); err != nil {
 		return err
 	}
-	fmt.Fprintf(w, "\n%s\n", o.confidence())
-	if !o.sim {
+	fmt.Fprintf(w, "\n%s%s%s\n", fctErrors(results), slowdownAbout(results), o.confidence())
+	if !o.besides(results) {
 		return nil
 	}
 	fmt.Fprintf(w, "\n%s\n\n", besideAbout)

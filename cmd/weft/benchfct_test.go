@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"time"
 
 	"weft/bench/fct"
+	"weft/internal/config"
+	"weft/internal/exitcode"
 )
 
 func TestBenchFCT_bad(t *testing.T) {
@@ -30,6 +33,7 @@ func TestBenchFCT_bad(t *testing.T) {
 	wantError(t, bench+"--rows drb,drb", "--rows", "twice")
 	wantError(t, bench+"--name abcdefghijklm", "--name", "at most 12")
 	wantError(t, bench+"--name abcdefghijkl --rows drb,switch-drill", "--name", "abcdefghijkl0", "at most 12")
+	wantError(t, bench+"--rows kernel-mptcp,kernel-bbr --sim", "--sim", "none of the rows", "kernel-mptcp: ", "kernel-bbr: ")
 	wantError(t, bench+"--rows switch-letflow:gap=0s", "--rows", "switch-letflow:gap=0s", "gap is")
 }
 
@@ -75,12 +79,98 @@ func TestBenchFCT_workloadFile(t *testing.T) {
 	wantError(t, "sim fct --workload-file "+filepath.Join(dir, "none"), "no such file")
 }
 
+// A lab's results are printed and written though the simulator, or taking down the lab, fails.
+func TestBenchFCT_resultsBesideAnError(t *testing.T) {
+	var o benchFCTOptions
+	o.sim, o.Seeds = true, 1
+	var err error
+	if o.Options.Topology, err = config.Topology("fat-tree:k=4"); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "fct.html")
+	file, err := newReportFile("report", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.discard()
+	results := []fct.Result{{Policy: "kernel-ecmp", SizeClass: "all", Measured: fct.InLab, Flows: 3, Begun: 3, Rounds: 1}}
+	var out strings.Builder
+	err = o.finish(&out, file, results, errors.New("the lab stays"), func() ([]fct.Result, error) { return nil, errors.New("not simulated") })
+	if err == nil || !strings.Contains(err.Error(), "the lab stays") || !strings.Contains(err.Error(), "not simulated") {
+		t.Errorf("%v", err)
+	}
+	page, err := os.ReadFile(path)
+	if err != nil || !strings.Contains(string(page), "kernel-ecmp") || !strings.Contains(out.String(), "kernel-ecmp") || strings.Contains(out.String(), besideAbout) {
+		t.Errorf("%v, %q", err, out.String())
+	}
+	if err := o.finish(&out, file, nil, errors.New("no lab"), nil); err == nil || err.Error() != "no lab" {
+		t.Errorf("%v", err)
+	}
+}
+
+// The base's lab is none of the rows'.
+func TestBenchFCT_labNames(t *testing.T) {
+	rows, err := fct.Select([]string{"switch-drb", "kernel-ecmp"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := benchFCTOptions{name: "x"}
+	o.Rows = rows
+	for want, f := range map[string]fct.Fabric{"x0": rows[0].Fabric, "x1": {}, "xb": {Whole: true}} {
+		if got := o.lab(f); got != want {
+			t.Errorf("%+v: %q, want %q", f, got, want)
+		}
+	}
+}
+
+// A row without figures has a line, says why below the table, and makes the exit status 1.
+func TestFCTRows_errors(t *testing.T) {
+	good := fct.Result{Policy: "a", SizeClass: "all", Load: 0.5, Rounds: 1, Flows: 3, Begun: 3, MeanMs: 30, P95Ms: new(40.), IdlePercent: 50, SlowdownBase: "the base", BaseByteMs: 0.25}
+	bad := func(class string, load float64) fct.Result {
+		return fct.Result{Policy: "b", Where: fct.Switch, SizeClass: class, Load: load, IdlePercent: -1, Error: "no such switch"}
+	}
+	results := []fct.Result{good, bad("all", 0.5), bad("mice", 0.5), bad("all", 0.8), bad("mice", 0.8)}
+	rows := fctRows(results)
+	if len(rows) != 3 || rows[0][9] != "40.0" || rows[0][10] != "-" || rows[0][11] != "-" || rows[0][13] != "-" {
+		t.Fatalf("%q", rows)
+	}
+	for i, load := range []string{"0.5", "0.8"} {
+		if got, want := strings.Join(rows[i+1], " "), "b switch "+load+" - - - - - - - - - - - - - ERROR, see below"; got != want || len(rows[i+1]) != len(fctHead) {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+	if got := fctErrors(results); got != "b has no figures: no such switch\n" {
+		t.Errorf("%q", got)
+	}
+	if err := fctFailed(results); exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "rows without figures: 1") {
+		t.Errorf("%v", err)
+	}
+	if err := fctFailed(results[:1]); err != nil {
+		t.Error(err)
+	}
+	if about := slowdownAbout(append([]fct.Result{bad("all", 0.5)}, results...)); !strings.Contains(about, "the base: 0.25 ms") {
+		t.Errorf("%q", about)
+	}
+	if about := slowdownAbout(results[1:]); about != "" {
+		t.Errorf("without figures: %q", about)
+	}
+	// Rounds that failed leave the others' figures.
+	good.Failed, good.Error = 2, "round 2: gone"
+	some := []fct.Result{good, good}
+	if got := fctErrors(some); got != "a, load 0.5: 2 of 3 rounds failed: round 2: gone\n" {
+		t.Errorf("%q", got)
+	}
+	if rows := fctRows(some[:1]); len(rows) != 1 || rows[0][len(fctHead)-1] != "50, see below" || fctFailed(some) != nil {
+		t.Errorf("%q", rows)
+	}
+}
+
 // A row that is void says so, and one without a model has nothing beside it.
 func TestBesideRows_byHand(t *testing.T) {
 	rows := besideRows([]fct.Result{
-		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: 90, SYNRetransmits: 7, IdlePercent: 4, Void: true, Measured: fct.InLab},
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, P99Ms: new(90.), SYNRetransmits: 7, IdlePercent: 4, Void: true, Measured: fct.InLab},
 		{Policy: "b", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 30, SYNRetransmits: -1, IdlePercent: 50, Measured: fct.InLab},
-		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 20, P99Ms: 30, IdlePercent: -1, Measured: fct.InSimulator},
+		{Policy: "a", SizeClass: "all", Load: 0.5, Flows: 3, MeanMs: 20, P99Ms: new(30.), IdlePercent: -1, Measured: fct.InSimulator},
 		{Policy: "a", SizeClass: "mice", Load: 0.5, Measured: fct.InLab},
 	})
 	if len(rows) != 2 || len(rows[0]) != len(besideHead) || len(rows[1]) != len(besideHead) {

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 
@@ -13,20 +14,86 @@ import (
 // fctHead is of fctRows.
 var fctHead = []string{"policy", "where", "load", "sizes", "flows", "unfinished", "mean ms", "least to most", "p50", "p95", "p99", "p99.9", "slowdown p50", "p99", "SYNs again", "timeouts", "idle %"}
 
-// fctRows leaves out classes without flows.
+// fctRows leaves out classes without flows. A row without figures has one line for each load.
 func fctRows(results []fct.Result) (rows [][]string) {
-	for _, r := range results {
+	for i, r := range results {
+		if r.Rounds == 0 && (i == 0 || results[i-1].Policy != r.Policy || results[i-1].Load != r.Load) {
+			row := append([]string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load)}, slices.Repeat([]string{"-"}, len(fctHead)-4)...)
+			rows = append(rows, append(row, "ERROR, see below"))
+		}
 		if r.Flows == 0 {
 			continue
 		}
 		row := []string{r.Policy, string(r.Where), fmt.Sprintf("%g", r.Load), r.SizeClass, begunCell(r), fmt.Sprint(r.Unfinished),
 			fmt.Sprintf("%.1f", r.MeanMs), fmt.Sprintf("%.0f to %.0f", r.MeanLowMs, r.MeanHighMs)}
-		for _, ms := range []float64{r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
-			row = append(row, fmt.Sprintf("%.1f", ms))
+		for _, ms := range []*float64{&r.P50Ms, r.P95Ms, r.P99Ms, r.P999Ms} {
+			row = append(row, tailCell(ms))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.1f", r.SlowdownP99), countCell(r.SYNRetransmits), countCell(r.Timeouts), idleCell(r)))
+		rows = append(rows, append(row, fmt.Sprintf("%.2f", r.SlowdownP50), tailCell(r.SlowdownP99), countCell(r.SYNRetransmits), countCell(r.Timeouts), idleCell(r)))
 	}
 	return rows
+}
+
+// tailCell is a percentile, if there are enough samples for it.
+func tailCell(x *float64) string {
+	if x == nil {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f", *x)
+}
+
+// fctErrors has a line for each row without figures, and one for each row and load of which rounds
+// failed.
+func fctErrors(results []fct.Result) string {
+	var s strings.Builder
+	for i, r := range results {
+		if i > 0 {
+			before := results[i-1]
+			if r.Policy == before.Policy && r.Error == before.Error && (r.Load == before.Load || r.Rounds == 0) {
+				continue
+			}
+		}
+		switch {
+		case r.Error == "":
+		case r.Rounds == 0:
+			fmt.Fprintf(&s, "%s has no figures: %s\n", r.Policy, r.Error)
+		default:
+			fmt.Fprintf(&s, "%s, load %g: %d of %d rounds failed: %s\n", r.Policy, r.Load, r.Failed, r.Failed+r.Rounds, r.Error)
+		}
+	}
+	return s.String()
+}
+
+// fctFailed is an error if rows have no figures under a load.
+func fctFailed(results []fct.Result) error {
+	failed := make(map[string]bool)
+	for _, r := range results {
+		if r.Rounds == 0 {
+			failed[r.Policy] = true
+		}
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("bench fct: rows without figures: %d; the results say why", len(failed))
+	}
+	return nil
+}
+
+// slowdownAbout says what slowdowns divide by, in a line; it is empty if there are no figures.
+func slowdownAbout(results []fct.Result) string {
+	i := slices.IndexFunc(results, func(r fct.Result) bool { return r.Rounds > 0 })
+	if i < 0 {
+		return ""
+	}
+	return fmt.Sprintf("All slowdowns divide by what a flow of the same size takes between hosts as far apart, without a failure, with %s: %.2f ms for one byte at most. "+
+		"A percentile is - unless each round with such flows has so many that one is above it.\n", results[i].SlowdownBase, results[i].BaseByteMs)
+}
+
+// besides reports whether there are results of the lab and of the simulator.
+func (o *benchFCTOptions) besides(results []fct.Result) bool {
+	figures := func(measured string) bool {
+		return slices.ContainsFunc(results, func(r fct.Result) bool { return r.Measured == measured && r.Rounds > 0 })
+	}
+	return o.sim && figures(fct.InLab) && figures(fct.InSimulator)
 }
 
 // countCell is empty where nobody counted.
@@ -52,10 +119,15 @@ func idleCell(r fct.Result) string {
 		return "simulated VOID"
 	case r.Measured == fct.InSimulator:
 		return "simulated"
-	case r.Void:
-		return fmt.Sprintf("%.0f VOID", r.IdlePercent)
 	}
-	return fmt.Sprintf("%.0f", r.IdlePercent)
+	cell := fmt.Sprintf("%.0f", r.IdlePercent)
+	if r.Void {
+		cell += " VOID"
+	}
+	if r.Failed > 0 {
+		cell += ", see below"
+	}
+	return cell
 }
 
 func fctTable(w io.Writer, head []string, rows [][]string) error {
@@ -81,11 +153,11 @@ func besideRows(results []fct.Result) (rows [][]string) {
 			simulated[key{r.Policy, r.SizeClass, r.Load}] = r
 		}
 	}
-	ratio := func(a, b float64) string {
-		if b == 0 {
+	ratio := func(a, b *float64) string {
+		if a == nil || b == nil || *b == 0 {
 			return ""
 		}
-		return fmt.Sprintf("%.2f", a/b)
+		return fmt.Sprintf("%.2f", *a / *b)
 	}
 	for _, r := range results {
 		s, ok := simulated[key{r.Policy, r.SizeClass, r.Load}]
@@ -94,10 +166,10 @@ func besideRows(results []fct.Result) (rows [][]string) {
 		}
 		row := []string{r.Policy, fmt.Sprintf("%g", r.Load), r.SizeClass, fmt.Sprintf("%.1f", r.MeanMs)}
 		if ok {
-			row = append(row, fmt.Sprintf("%.1f", s.MeanMs), ratio(r.MeanMs, s.MeanMs), fmt.Sprintf("%.1f", r.P99Ms), fmt.Sprintf("%.1f", s.P99Ms), ratio(r.P99Ms, s.P99Ms),
+			row = append(row, fmt.Sprintf("%.1f", s.MeanMs), ratio(&r.MeanMs, &s.MeanMs), tailCell(r.P99Ms), tailCell(s.P99Ms), ratio(r.P99Ms, s.P99Ms),
 				fmt.Sprintf("%.2f", r.SlowdownP50), fmt.Sprintf("%.2f", s.SlowdownP50), countCell(r.SYNRetransmits), idleCell(r))
 		} else {
-			row = append(row, "none", "", fmt.Sprintf("%.1f", r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", countCell(r.SYNRetransmits), idleCell(r))
+			row = append(row, "none", "", tailCell(r.P99Ms), "none", "", fmt.Sprintf("%.2f", r.SlowdownP50), "none", countCell(r.SYNRetransmits), idleCell(r))
 		}
 		rows = append(rows, row)
 	}
@@ -106,8 +178,8 @@ func besideRows(results []fct.Result) (rows [][]string) {
 
 // confidence says what a table's "least to most" is.
 func (o *benchFCTOptions) confidence() string {
-	return fmt.Sprintf("Figures are medians of %d rounds. Least to most is of the rounds' means: with n rounds the median of all lies between them with 100·(1-2^(1-n)) %%, here %.0f %%. "+
-		"Rows marked VOID had processors that were too busy: they measure the machine.", o.Seeds, fct.Confidence(o.Seeds))
+	return fmt.Sprintf("Figures are medians of %d rounds, failed ones aside. Least to most is of the rounds' means: with n rounds the median of all lies between them with 100·(1-2^(1-n)) %%, here %.0f %%. "+
+		"Rows marked VOID do not measure the fabric: processors were too busy, or flows or subflows were missing.", o.Seeds, fct.Confidence(o.Seeds))
 }
 
 // page is the HTML report.
@@ -116,8 +188,8 @@ func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 		Facts: []report.Fact{{Name: "Topology", Value: o.Options.Topology.String()}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.RateMbit)},
 			{Name: "Traffic", Value: o.Traffic}, {Name: "Failure", Value: results[0].Failure}, {Name: "Workload", Value: fmt.Sprintf("%s, sizes times %g", results[0].Workload, o.Scale)},
 			{Name: "Seed", Value: fmt.Sprint(o.Seed)}, {Name: "Machine", Value: o.Machine}},
-		Tables: []report.Table{{Title: "Completion times", About: o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
-	if o.sim {
+		Tables: []report.Table{{Title: "Completion times", About: slowdownAbout(results) + o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
+	if o.besides(results) {
 		p.Tables = append(p.Tables, report.Table{Title: "Lab beside simulator", About: besideAbout, Head: besideHead, Rows: besideRows(results)})
 	}
 	return p

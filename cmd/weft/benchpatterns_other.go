@@ -9,7 +9,7 @@ import (
 func newBenchPatternsCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "patterns",
-		Short: "The thesis' Table 3.1 by kernels: ECMP, two-level tables, flow classifier, weft host (Linux only)",
+		Short: "The thesis' Tables 3.1 and 4.3 by kernels: ECMP, tables, classifier, Hedera's schedulers, weft host (Linux only)",
 		RunE: func(*cobra.Command, []string) error {
 			return absentf("bench patterns: needs the network namespaces of Linux; run it there or in a virtual machine")
 		},

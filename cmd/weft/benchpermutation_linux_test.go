@@ -59,7 +59,11 @@ func TestBenchPermutation_inFabricsWithBGP(t *testing.T) {
 			}
 			for _, r := range results {
 				t.Logf("%+v", r)
-				if r.PercentOfIdeal < 5 || r.PercentOfIdeal > 101 || r.SpineMin < 0.48 || r.RTTP50 <= 0 {
+				// The links carry all that they can, so a queue that has built up at one spine
+				// may stand there, and a host that has seen it for a second sends by the other
+				// spine for two (liveness/slow.go). If both hosts of a rack used one spine, the
+				// other would have 25 %.
+				if r.PercentOfIdeal < 5 || r.PercentOfIdeal > 101 || r.SpineMin < 0.3 || r.RTTP50 <= 0 {
 					t.Errorf("%+v", r)
 				}
 			}

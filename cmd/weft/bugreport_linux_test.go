@@ -86,7 +86,7 @@ func TestBugreport_hasNoSecrets(t *testing.T) {
 	keyed := "    - {id: 1, key: %s}\n    - id: 2\n      key_file: %s\n    # key: %s\n"
 	hostFile := write("host.yaml", "topology: fabric.yaml\npolicy: drb\nbgp:\n  as: 4200000001\n  password_file: "+secretFile()+"\n  password: "+canary()+"\n"+
 		"failures:\n  keys:\n"+fmt.Sprintf(keyed, canary(), secretFile(), canary())+
-		"udp:\n  peers:\n    - name: far-away\n      key: \""+canary()+"\"\n      accept_key: >-\n        "+canary()+"\n      key_file: "+secretFile()+"\n      accept_key_file: "+secretFile()+"\n")
+		"udp:\n  private_key_file: "+secretFile()+"\n  peers:\n    - name: far-away\n      key: \""+canary()+"\"\n      accept_key: >-\n        "+canary()+"\n      key_file: "+secretFile()+"\n      accept_key_file: "+secretFile()+"\n")
 	switchFile := write("switch.yaml", "node: e0.0\nkeys:\n"+fmt.Sprintf(keyed, canary(), secretFile(), canary()))
 	broken := write("broken.yaml", "keys:\n  - key: "+canary()+"\n\tbroken: [\npassword: "+canary()+"\n")
 	for file, of := range map[string]any{hostFile: daemon.Config{}, switchFile: switchd.File{}} {

@@ -23,6 +23,7 @@ import (
 	"weft/bench/papers"
 	"weft/bench/reorder"
 	"weft/bench/scenario"
+	"weft/bench/simfile"
 	"weft/bench/throughput"
 	"weft/fabric"
 	"weft/internal/daemon"
@@ -68,6 +69,8 @@ var printed = map[string][]any{
 	"plan.go":                       {fabric.NodePlan{}},
 	"plangraph.go":                  {[]graphPlan{}},
 	"sim.go":                        {[]listedExperiment{}, []papers.Report{}},
+	"simdecide.go":                  {[]papers.Finding{}},
+	"simfile.go":                    {[]simfile.Result{}},
 	"simmutants.go":                 {[]papers.Trial{}},
 	"version.go":                    {version{}},
 }
@@ -81,6 +84,7 @@ var behind = map[string]any{
 	"daemon.Status.Dataplane":      dataplane.GatewayStats{},
 	"daemon.Status.QCN":            pacing.Stats{},
 	"daemon.Status.Scheduler":      scheduling.Status{},
+	"daemon.Status.Mesh":           daemon.MeshStatus{},
 	"daemon.SampleStatus.Table":    luopan.Stats{},
 	"daemon.FailureStatus.Updates": listen.Status{},
 	"daemon.FailureStatus.Probes":  prober.Stats{},

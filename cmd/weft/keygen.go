@@ -10,30 +10,51 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
+	"weft/mesh/keyfile"
 )
 
 // keyBytes is how long a secret is, of topology updates and of tunnels.
 const keyBytes = 32
 
 func newKeygenCmd() *cobra.Command {
-	var out string
+	var out, public string
 	cmd := &cobra.Command{
 		Use:   "keygen",
 		Short: "Make a key for topology updates, or for a tunnel",
 		Long: `Keygen makes a new random key, 32 bytes in base64, as key files have it: those of
 failures.keys and udp.peers of weft host, and of keys of weft switch. Switches and
-hosts of a fabric share the keys of updates; the two ends of a tunnel share theirs.`,
-		Example: "  weft keygen --out /etc/weft/updates-1.key",
+hosts of a fabric share the keys of updates; the two ends of a tunnel share theirs.
+In a mesh each host has one of its own (udp.private_key_file). --public prints what
+others may know of such a key, as a DNS directory has it: generation:key.`,
+		Example: "  weft keygen --out /etc/weft/updates-1.key\n  weft keygen --public /etc/weft/mesh.key",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if out == "" {
+			switch {
+			case public != "" && out != "":
+				return usagef("--public and --out are both given: --out makes a key, and --public prints a part of one that is there")
+			case public != "":
+				return publicKey(cmd.OutOrStdout(), public)
+			case out == "":
 				return writeKey(cmd.OutOrStdout())
 			}
 			return keyFile(out)
 		},
 	}
 	cmd.Flags().StringVar(&out, "out", "", "new `file` for the key, for its owner alone to read (default: print it)")
+	cmd.Flags().StringVar(&public, "public", "", "`file` of a private key, whose public key is printed")
 	return cmd
+}
+
+// publicKey prints the public key of a private one, of two that of the one in use.
+func publicKey(w io.Writer, file string) error {
+	keys, err := keyfile.Read(file)
+	if err != nil {
+		return usagef("--public=%s: %w", file, err)
+	}
+	k := keys[0].Public()
+	_, err = fmt.Fprintf(w, "%d:%v\n", k.Generation, k)
+	return err
 }
 
 func writeKey(w io.Writer) error {

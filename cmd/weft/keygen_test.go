@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"weft/mesh"
+	"weft/mesh/keyfile"
 )
 
 // What keygen makes is what configuration files take.
@@ -50,4 +53,23 @@ func TestKeygen_overwritesNothing(t *testing.T) {
 	wantError(t, "keygen --out "+link, "there already")
 	wantError(t, "keygen --out /nonexistent/key", "/nonexistent/key")
 	wantError(t, "keygen now", "now")
+}
+
+// The public key is that of the private one, and is what a DNS directory takes.
+func TestKeygen_public(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mesh.key")
+	mustWeft(t, "keygen", "--out", file)
+	keys, err := keyfile.Read(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, want := mustWeft(t, "keygen", "--public", file), "0:"+keys[0].Public().String()+"\n"; out != want {
+		t.Errorf("%q, not %q", out, want)
+	}
+	if err := keyfile.Write(file, []mesh.PrivateKey{mesh.NewPrivateKey(7), mesh.NewPrivateKey(8)}); err != nil {
+		t.Fatal(err)
+	}
+	if out := mustWeft(t, "keygen", "--public", file); !strings.HasPrefix(out, "7:") || strings.Count(out, "\n") != 1 {
+		t.Errorf("%q", out)
+	}
 }

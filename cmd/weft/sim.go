@@ -5,17 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math"
 	"runtime"
-	"runtime/debug"
-	"strings"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"weft/bench/papers"
-	"weft/bench/papers/results"
 )
 
 func newSimCmd() *cobra.Command {
@@ -26,17 +23,19 @@ func newSimCmd() *cobra.Command {
 the code that chooses paths, cuts flows and restores order at real hosts, and
 prints the papers' figures beside what came out.`,
 	}
-	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimPermutationCmd(), newSimFCTCmd())
+	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimDecideCmd(), newSimMergeCmd(), newSimPermutationCmd(), newSimFCTCmd())
 	return cmd
 }
 
-// simOptions are the flags of weft sim run and report.
+// simOptions are the flags of weft sim run, report, mutants, decide and merge.
 type simOptions struct {
 	papers.Options
 	json   bool
 	output string
 	store  string // directory of results
 	write  string // root of the repository whose documents are to be renewed
+	cache  string // directory of parts
+	shard  shard
 }
 
 func (o *simOptions) flags(cmd *cobra.Command) {
@@ -44,20 +43,34 @@ func (o *simOptions) flags(cmd *cobra.Command) {
 	f.BoolVar(&o.Quick, "quick", false, "a smaller fabric or a shorter time: shows that it works, not what it says")
 	f.Uint64Var(&o.Seed, "seed", 1, "of all that is random")
 	f.IntVar(&o.Seeds, "seeds", 1, "how many, from --seed on: figures are their medians, with the least and the most, and verdicts are on these")
-	f.IntVarP(&o.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "simulations at once, each on one core; results do not depend on it")
+	f.IntVarP(&o.Jobs, "jobs", "j", runtime.GOMAXPROCS(0), "simulations at once, of all experiments and seeds, each on one core; results do not depend on it")
+	f.StringVar(&o.cache, "cache", "", "`directory` that keeps what each seed of an experiment gives, and from which the same build takes it again")
+}
+
+// shares is the flag of what several machines can share.
+func (o *simOptions) shares(cmd *cobra.Command) {
+	cmd.Flags().Var(&o.shard, "shard", "run the i-th of n shares of experiments and seeds only, into --cache; weft sim merge prints the reports")
+}
+
+// outputs are the flags of what is printed and kept.
+func (o *simOptions) outputs(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	f.StringVar(&o.store, "store", "", "`directory` in which results are to be kept, too: bench/papers/results, from which weft sim report --write writes documents")
+	f.StringVar(&o.output, "report", "", "`file` for the page that weft sim report writes, too")
 }
 
 func (o *simOptions) check() error {
 	if o.Jobs < 1 {
 		return usagef("--jobs=%d: must be 1 or more", o.Jobs)
 	}
-	if o.Seeds < 1 || o.Seeds > maxSeeds {
-		return usagef("--seeds=%d: must be from 1 to %d", o.Seeds, maxSeeds)
+	if o.Seeds < 1 || o.Seeds > papers.MaxSeeds {
+		return usagef("--seeds=%d: must be from 1 to %d", o.Seeds, papers.MaxSeeds)
 	}
 	if o.Seed > math.MaxUint64-uint64(o.Seeds-1) {
 		return usagef("--seed=%d: must be lower, for the last of --seeds=%d to be a seed", o.Seed, o.Seeds)
 	}
-	return nil
+	return o.checkShard()
 }
 
 // enoughToKeep finds before a run that it has too few seeds for --store.
@@ -67,9 +80,6 @@ func (o *simOptions) enoughToKeep() error {
 	}
 	return nil
 }
-
-// maxSeeds is more than anyone waits for.
-const maxSeeds = 100
 
 func newSimListCmd() *cobra.Command {
 	var asJSON bool
@@ -93,16 +103,20 @@ type listedExperiment struct {
 	Stated     []papers.Parameter `json:"stated"`
 	Inferred   []papers.Parameter `json:"inferred"`
 	Mutants    []string           `json:"mutants"`
+	Decisions  []string           `json:"decisions"` // parameters
 }
 
 func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
 	if asJSON {
 		list := make([]listedExperiment, len(all))
 		for i, e := range all {
-			list[i] = listedExperiment{Experiment: e.Name, Source: e.Source, Title: e.Title, Mutants: []string{}}
+			list[i] = listedExperiment{Experiment: e.Name, Source: e.Source, Title: e.Title, Mutants: []string{}, Decisions: []string{}}
 			list[i].Stated, list[i].Inferred = papers.Apart(e.Setting)
 			for _, m := range e.Mutants {
 				list[i].Mutants = append(list[i].Mutants, m.Name)
+			}
+			for _, d := range e.Decisions {
+				list[i].Decisions = append(list[i].Decisions, d.Parameter)
 			}
 		}
 		return printJSON(w, list)
@@ -118,36 +132,53 @@ func newSimRunCmd() *cobra.Command {
 	var o simOptions
 	cmd := &cobra.Command{
 		Use:   "run NAME...",
-		Short: "Run experiments and print the papers' figures beside ours",
+		Short: "Run experiments and print the papers' figures beside ours, or a simulation of your own",
 		Long: `Run runs experiments by name; a name may be a pattern such as 'drb-*', or all.
 What it prints depends on the seeds alone, not on --jobs; what the run took of the
-machine goes to standard error. It succeeds whatever the verdicts are.
+machine goes to standard error. It succeeds whatever the verdicts are. Where it is known
+which mutants pass, or what rows that are out depend on, it says so: see weft sim mutants
+and weft sim decide.
 
-With --json one name gives an object, and several names or a pattern an array.`,
+With --json one name gives an object, and several names or a pattern an array.
+
+Simulations of all experiments and seeds run at once, as many as --jobs says. --cache keeps
+each seed of an experiment when it has ended, so that a run that was interrupted goes on,
+and --shard leaves the rest to other machines: docs/research.md has recipes.
+
+A FILE that ends in .yaml describes a simulation of your own: fabric, flows, failures, and
+policies, which are compared in one table (docs/research.md). Of the flags it takes
+--jobs, --json, which prints an array, and --report, which draws the distributions.`,
 		Example: "  weft sim run drb-appendix-b\n" +
+			"  weft sim run examples/sim/compare.yaml --report compare.html\n" +
 			"  weft sim run luopan-f16 --seeds 5\n" +
 			"  weft sim run drb-f6-fattree --json\n" +
-			"  weft sim run 'conga-*' --quick -j 2",
+			"  weft sim run 'conga-*' --quick -j 2\n" +
+			"  weft sim run all --seeds 10 --cache results\n" +
+			"  weft sim run all --seeds 10 --cache results --shard 3/8",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, names []string) error {
+			if slices.ContainsFunc(names, isSimFile) {
+				if err := onlyFlags(cmd, ownFlags); err != nil {
+					return err
+				}
+				return o.runFile(cmd.Context(), cmd.OutOrStdout(), names)
+			}
 			return o.run(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), experiments(), names)
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON instead of tables")
-	cmd.Flags().StringVar(&o.store, "store", "", "`directory` in which results are to be kept, too: bench/papers/results, from which weft sim report --write writes documents")
-	cmd.Flags().StringVar(&o.output, "report", "", "`file` for the page that weft sim report writes, too")
+	o.outputs(cmd)
+	o.shares(cmd)
 	return cmd
 }
 
 func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.Experiment, names []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	selected, err := papers.Select(all, names)
-	if err != nil {
-		return usage(err)
-	}
+	return o.do(ctx, w, notes, all, names, alone)
+}
+
+// printReports runs experiments, prints their reports, and writes and keeps them where that
+// is wanted.
+func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, t *simTask) error {
 	file, err := newReportFile("report", o.output)
 	if err != nil {
 		return err
@@ -160,148 +191,34 @@ func (o *simOptions) run(ctx context.Context, w, notes io.Writer, all []papers.E
 	if err := o.enoughToKeep(); err != nil {
 		return err
 	}
-	known, err := results.Stored()
-	if err != nil {
-		return err
-	}
 	var failed error
 	reports := []*papers.Report{}
-	for r, err := range o.reports(ctx, notes, selected) {
-		if err == nil {
-			r.Passing = known.Passing(r.Experiment)
-			failed = errors.Join(failed, keep.report(r))
+	err = o.reports(ctx, notes, t.batch, func(r *papers.Report, err error) {
+		failed = errors.Join(failed, err)
+		if err != nil {
+			return
 		}
-		switch {
-		case err != nil:
-			failed = errors.Join(failed, err)
-		case o.json:
-			reports = append(reports, r)
-		default:
+		failed = errors.Join(failed, keep.report(r))
+		if !o.json {
 			if len(reports) > 0 {
 				fmt.Fprintln(w)
 			}
-			reports = append(reports, r)
 			failed = errors.Join(failed, r.WriteText(w))
 		}
-	}
+		reports = append(reports, r)
+	})
+	failed = errors.Join(failed, err)
 	if len(reports) > 0 {
-		failed = errors.Join(failed, file.write(o.page("run", names, reports).Write))
+		failed = errors.Join(failed, file.write(o.page("run", t.names, reports).Write))
 	}
 	if !o.json {
 		return failed
 	}
-	if len(names) == 1 && selected[0].Name == names[0] {
+	if len(t.names) == 1 && t.experiments[0].Name == t.names[0] {
 		if len(reports) == 0 {
 			return failed
 		}
 		return errors.Join(failed, printJSON(w, reports[0]))
 	}
 	return errors.Join(failed, printJSON(w, reports))
-}
-
-// reports runs experiments one after the other, because it measures their speed. It ends
-// when ctx ends, and goes on when one fails.
-func (o *simOptions) reports(ctx context.Context, notes io.Writer, list []papers.Experiment) iter.Seq2[*papers.Report, error] {
-	return func(yield func(*papers.Report, error) bool) {
-		// A run allocates next to nothing after its set-up. What the garbage collector
-		// frees is left from earlier runs.
-		defer debug.SetGCPercent(debug.SetGCPercent(20))
-		for _, e := range list {
-			p := newProgress(e.Name)
-			o.Progress = p.set
-			r, err := papers.Run(ctx, e, o.Options)
-			p.end()
-			if err == nil {
-				fmt.Fprintf(notes, "%s: %s: %s\n", e.Name, r.Verdict, r.Took())
-			}
-			if !yield(r, err) || ctx.Err() != nil {
-				return
-			}
-		}
-	}
-}
-
-func newSimReportCmd() *cobra.Command {
-	var o simOptions
-	cmd := &cobra.Command{
-		Use:   "report [NAME...]",
-		Short: "Run experiments and draw the papers' figures beside ours, as a page of HTML",
-		Long: `Report runs experiments (all, if none is named) and writes one page that needs
-nothing else: verdicts, the papers' figures redrawn, every row and every parameter.
-
-With --write it runs nothing, and writes the table of bench/RESULTS.md and the counts of
-README.md and docs/research.md from the results that weft sim run --store has kept.`,
-		Example: "  weft sim report\n  weft sim report 'drb-*' --quick -o drb.html\n  weft sim report --write .",
-		RunE: func(cmd *cobra.Command, names []string) error {
-			if o.write != "" {
-				if len(names) > 0 {
-					return usagef("--write=%s runs nothing: name no experiment", o.write)
-				}
-				return writeDocuments(o.write, experiments())
-			}
-			return o.report(cmd.Context(), cmd.ErrOrStderr(), experiments(), names)
-		},
-	}
-	o.flags(cmd)
-	cmd.Flags().StringVarP(&o.output, "output", "o", "report.html", "`file` to write")
-	cmd.Flags().StringVar(&o.write, "write", "", "`root` of the repository whose documents are to be renewed")
-	return cmd
-}
-
-func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.Experiment, names []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	wanted := names
-	if len(names) == 0 {
-		wanted = []string{"all"}
-	}
-	selected, err := papers.Select(all, wanted)
-	if err != nil {
-		return usage(err)
-	}
-	if o.output == "" {
-		return usagef(`--output="": name a file`)
-	}
-	file, err := newReportFile("output", o.output)
-	if err != nil {
-		return err
-	}
-	defer file.discard()
-	var failed error
-	var reports []*papers.Report
-	known, err := results.Stored()
-	if err != nil {
-		return err
-	}
-	for r, err := range o.reports(ctx, notes, selected) {
-		failed = errors.Join(failed, err)
-		if err == nil {
-			r.Passing = known.Passing(r.Experiment)
-			reports = append(reports, r)
-		}
-	}
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if len(reports) == 0 {
-		return failed
-	}
-	return errors.Join(failed, file.write(o.page("report", names, reports).Write))
-}
-
-// page is what weft sim report writes of reports that a command has made.
-func (o *simOptions) page(command string, names []string, reports []*papers.Report) papers.Page {
-	p := papers.Page{
-		Command: fmt.Sprintf("%s --seed %d -j %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed, o.Jobs),
-		Facts:   []papers.Parameter{{Name: "Machine", Value: cpuModel() + ": " + machine()}},
-		Reports: reports,
-	}
-	if o.Seeds > 1 {
-		p.Command += fmt.Sprintf(" --seeds %d", o.Seeds)
-	}
-	if o.Quick {
-		p.Command += " --quick"
-	}
-	return p
 }

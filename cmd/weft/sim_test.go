@@ -190,7 +190,7 @@ func TestSimList(t *testing.T) {
 	if err := errors.Join(listExperiments(&b, simulated(), true), json.Unmarshal(b.Bytes(), &list)); err != nil || len(list) != 3 {
 		t.Fatalf("%v, %v", list, err)
 	}
-	if list[1]["experiment"] != "drb-f2" || list[1]["stated"] == nil || list[1]["inferred"] == nil || list[1]["mutants"] == nil {
+	if list[1]["experiment"] != "drb-f2" || list[1]["stated"] == nil || list[1]["inferred"] == nil || list[1]["mutants"] == nil || list[1]["decisions"] == nil {
 		t.Errorf("%v", list[1])
 	}
 }

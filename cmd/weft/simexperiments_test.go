@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -12,11 +13,12 @@ import (
 
 // wanted are the papers' headline results.
 var wanted = strings.Fields(`
-	drb-appendix-b drb-f6-fattree drb-f6-vl2 drb-f7 drb-f9 drb-5.5 drb-f10 drb-f11 drb-f12
+	drb-appendix-b drb-f6-fattree drb-f6-vl2 drb-f7 drb-f8 drb-f9 drb-5.5 drb-f10 drb-f11 drb-f12
 	luopan-f2 luopan-f9 luopan-f10 luopan-f11 luopan-f12 luopan-f13 luopan-f14 luopan-f15 luopan-f16 luopan-f17 luopan-f18 luopan-f19 luopan-t1
-	drill-f2 drill-f3 drill-f6 drill-f7 drill-f11a drill-f11 drill-f12 drill-f13 drill-f14 drill-t1
-	conga-f9 conga-f10 conga-f11 conga-f12 conga-f15 conga-f16
-	thesis-t3.1 hedera-t4.3 hedera-t4.4 hedera-t4.5 hedera-t4.6`)
+	drill-f2 drill-f3 drill-f6 drill-f7 drill-f9 drill-f10 drill-f11a drill-f11 drill-f12 drill-f13 drill-f14 drill-t1
+	conga-f9 conga-f10 conga-f11 conga-f12 conga-f13 conga-f14 conga-f15 conga-f16
+	thesis-t2.1 thesis-t2.2 thesis-t3.1 thesis-t3.2 hedera-t4.2 hedera-t4.3 hedera-t4.4 hedera-t4.5 hedera-t4.6 hedera-t4.7
+	thesis-f5.10 thesis-f5.11 thesis-f5.12 thesis-f5.14 thesis-f5.15 thesis-f5.16 thesis-f5.17`)
 
 // notReproduced are those of them that are not experiments, and why.
 var notReproduced = map[string]string{}
@@ -36,6 +38,9 @@ func TestExperiments_areAllOrSayWhyNot(t *testing.T) {
 				t.Errorf("%s: parameter %+v: what was chosen has a reason", e.Name, p)
 			}
 		}
+	}
+	if _, err := papers.WithDecisions(experiments()); err != nil && !errors.Is(err, papers.ErrNoDecision) {
+		t.Error(err)
 	}
 	for _, name := range wanted {
 		switch there := slices.Contains(names, name); {
@@ -64,24 +69,33 @@ func TestExperiments_runQuickly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			two, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 2})
+			cache, err := newPartCache(t.TempDir(), true)
 			if err != nil {
 				t.Fatal(err)
+			}
+			var two, kept *papers.Report // -j 2, and what was kept of it
+			b := papers.Batch{Subjects: papers.Subjects([]papers.Experiment{e}), Options: papers.Options{Quick: true, Seed: 1, Jobs: 2}, Keep: cache}
+			for _, r := range []**papers.Report{&two, &kept} {
+				err := b.Run(t.Context(), func(_ int, report *papers.Report, err error) {
+					if *r = report; err != nil {
+						t.Fatal(err)
+					}
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 			other, err := papers.Run(t.Context(), e, papers.Options{Quick: true, Seed: 2, Jobs: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Logf("%v, %s: %s", time.Since(start).Round(time.Millisecond), one.Verdict, one.Took())
-			var a, b strings.Builder
-			if err := one.WriteText(&a); err != nil {
-				t.Fatal(err)
+			want := wholeReport(t, one)
+			if got := wholeReport(t, two); got != want {
+				t.Errorf("-j 1:\n%s\n-j 2:\n%s", want, got)
 			}
-			if err := two.WriteText(&b); err != nil {
-				t.Fatal(err)
-			}
-			if a.String() != b.String() {
-				t.Errorf("-j 1:\n%s\n-j 2:\n%s", a.String(), b.String())
+			if got := wholeReport(t, kept); got != want {
+				t.Errorf("-j 1:\n%s\nkept:\n%s", want, got)
 			}
 			seen := make(map[[2]string]bool)
 			if len(one.Rows) != len(other.Rows) {
@@ -100,4 +114,16 @@ func TestExperiments_runQuickly(t *testing.T) {
 			}
 		})
 	}
+}
+
+// wholeReport is a report as text, as JSON and on a page, without what the machine took.
+func wholeReport(t *testing.T, r *papers.Report) string {
+	t.Helper()
+	c := *r
+	c.WallS, c.CPUS, c.PacketHopsPerCPUS, c.RSSMB = 0, 0, 0, 0
+	var b strings.Builder
+	if err := errors.Join(c.WriteText(&b), printJSON(&b, &c), papers.Page{Reports: []*papers.Report{&c}}.Write(&b)); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
 }

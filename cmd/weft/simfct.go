@@ -30,7 +30,11 @@ The file is an object in JSON: topology (a specification), rate_mbit, workload a
 traffic (names, for the results), load, scale, seed, duration_us, and flows. A flow has
 start_us, src and dst (hosts by name), bytes, and may have job (from 0; all flows or
 none) and after (the number of the flow, from 0, that must end before). Flows are in
-the order of start_us.`,
+the order of start_us.
+
+A file's load must be what its flows offer of what hosts can send out of their racks in
+duration_us, to within 10 %, and at most 1; a larger one is refused. Chains of flows, in which
+one begins after another, offer what the fabric carries, and do not count.`,
 		Example: "  weft bench fct --loads 0.5 --write-workload flows.json\n  weft sim fct --workload-file flows.json --rows kernel-ecmp,switch-drill,drb",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,7 +72,7 @@ func (o *simFCT) run(ctx context.Context, w, notes io.Writer) error {
 		return usage(err)
 	}
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
-	results, err := fct.Simulate(ctx, o.Options, o.delay)
+	results, err := fct.Simulate(ctx, o.Options, fct.Idle{Delay: o.delay})
 	if err != nil {
 		return err
 	}

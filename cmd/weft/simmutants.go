@@ -30,48 +30,35 @@ It fails if a mutant passes that is not known to. --store keeps full trials of f
 or more, and replaces none by fewer.`,
 		Example: "  weft sim mutants --quick\n  weft sim mutants 'drb-*' --seeds 5 --store bench/papers/results",
 		RunE: func(cmd *cobra.Command, names []string) error {
-			return o.mutants(cmd.Context(), cmd.OutOrStdout(), experiments(), names)
+			return o.mutants(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), experiments(), names)
 		},
 	}
 	o.flags(cmd)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	cmd.Flags().StringVar(&o.store, "store", "", "`directory` of results in which mutants.json is to be renewed, too: bench/papers/results")
+	o.shares(cmd)
 	return cmd
 }
 
-func (o *simOptions) mutants(ctx context.Context, w io.Writer, all []papers.Experiment, names []string) error {
-	if err := o.check(); err != nil {
-		return err
-	}
-	if len(names) == 0 {
-		names = []string{"all"}
-	}
-	selected, err := papers.Select(all, names)
-	if err != nil {
-		return usage(err)
-	}
-	keep, err := newMutantStore(o.store)
+func (o *simOptions) mutants(ctx context.Context, w, notes io.Writer, all []papers.Experiment, names []string) error {
+	return o.do(ctx, w, notes, all, names, withMutants)
+}
+
+// printTrials runs experiments with their mutants, prints what is told from what, and keeps
+// it where that is wanted.
+func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, t *simTask) error {
+	keep, err := newVariantStore(o.store)
 	if err != nil {
 		return err
 	}
 	if err := o.enoughToKeep(); err != nil {
 		return err
 	}
-	var failed error
-	trials := []papers.Trial{}
-	for _, e := range selected {
-		p := newProgress(e.Name)
-		o.Progress = p.set
-		tried, err := papers.TryMutants(ctx, e, o.Options)
-		p.end()
-		failed = errors.Join(failed, err)
-		if err == nil {
-			trials = append(trials, tried...)
-		}
-		if ctx.Err() != nil {
-			return failed
-		}
+	reports, failed := o.compared(ctx, notes, t)
+	if ctx.Err() != nil {
+		return failed
 	}
+	trials := papers.Trials(t.batch.Subjects, o.Options, reports)
 	failed = errors.Join(failed, keep.mutants(trials), unknownPassing(trials))
 	if o.json {
 		return errors.Join(failed, printJSON(w, trials))

@@ -1,19 +1,17 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	simulator "weft/bench/sim"
-	"weft/bench/sim/spray"
-	"weft/bench/sim/workload"
+	"weft/bench/simfile"
 	"weft/internal/config"
-	"weft/resequencer"
-	"weft/topology"
 )
 
 // simPermutation are the flags of weft sim permutation.
@@ -30,10 +28,11 @@ func newSimPermutationCmd() *cobra.Command {
 		Use:   "permutation --topology SPEC|FILE",
 		Short: "Have every host of a fabric of your own send to another one",
 		Long: `Permutation simulates a fabric, computed or a graph, all of whose links have rates.
-Every host sends to another one, drawn by the seed, and receives from another one.`,
+Every host sends to another one, drawn by the seed, and receives from another one.
+weft sim run FILE does the same with other flows, failures and settings.`,
 		Example: "  weft sim permutation --topology fabric.yaml --policy drb",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.OutOrStdout()) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.topology, "topology", "", "specification, or `FILE` (.yaml) of a topology or a graph")
@@ -44,60 +43,30 @@ Every host sends to another one, drawn by the seed, and receives from another on
 	return cmd
 }
 
-// given is a workload of flows that begin at once.
-type given []workload.Flow
-
-func (g *given) Next() (f workload.Flow, ok bool) {
-	if len(*g) == 0 {
-		return f, false
-	}
-	f, *g = (*g)[0], (*g)[1:]
-	return f, true
-}
-
-func (g *given) Done(workload.Flow, time.Duration, func(workload.Flow)) {}
-
-func (o simPermutation) run(w io.Writer) error {
+func (o simPermutation) run(ctx context.Context, w io.Writer) error {
 	if o.topology == "" {
 		return usagef("--topology is missing: give a specification such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000, or a file")
 	}
 	if o.bytes < 1 {
 		return usagef("--bytes=%d: must be 1 or more", o.bytes)
 	}
-	t, g, err := config.Fabric(o.topology)
+	f, err := simfile.Permutation(o.topology, o.policy, o.bytes, o.seed, o.most)
+	var key config.KeyError
+	if errors.As(err, &key) {
+		if err = key.Unwrap(); !strings.HasPrefix(err.Error(), o.topology+":") { // which says where in the file
+			err = fmt.Errorf("--topology %s, --policy %s: %w", o.topology, o.policy, err)
+		}
+		err = usage(err)
+	}
 	if err != nil {
 		return err
 	}
-	hosts := 0
-	if g != nil {
-		hosts = g.NumHosts()
-	} else {
-		hosts = t.NumHosts()
-	}
-	if hosts < 2 {
-		return usagef("--topology %s: it has %d hosts, must be 2 or more", o.topology, hosts)
-	}
-	flows := make(given, hosts)
-	order := rand.New(rand.NewPCG(o.seed, 0)).Perm(hosts)
-	for i, h := range order {
-		flows[i] = workload.Flow{Src: topology.NodeID(h), Dst: topology.NodeID(order[(i+1)%hosts]), Bytes: o.bytes}
-	}
-	var last time.Duration
-	c := simulator.Config{Topology: t, Graph: g, Seed: o.seed, Policy: o.policy, Duration: o.most, Delay: 5 * time.Microsecond,
-		Queues: []simulator.Queue{{Bytes: 128 << 10}}, Workload: &flows,
-		OnFlow: func(e simulator.FlowEnd) { last = max(last, e.FCT) }}
-	if spray.Reorders(o.policy) {
-		c.Resequencer = &resequencer.Config{Discipline: resequencer.Sequence, MinHold: 10 * time.Millisecond}
-	}
-	r, err := simulator.Run(c)
+	results, err := f.Run(ctx, 1, nil)
 	if err != nil {
-		return usagef("--topology %s, --policy %s: %w", o.topology, o.policy, err)
+		return err
 	}
-	drops := uint64(0)
-	for _, p := range r.Ports {
-		drops += uint64(p.Drops)
-	}
-	fmt.Fprintf(w, "%d of %d flows of %d bytes ended, the last after %v; %d data packets, %d sent again, %d drops\n",
-		r.Flows, hosts, o.bytes, last.Round(time.Microsecond), r.DataPackets, r.Retransmits, drops)
+	r := results[0]
+	fmt.Fprintf(w, "%d of %d flows of %d bytes ended, the last after %v; %.0f data packets, %.0f sent again, %.0f drops\n",
+		r.Flows-r.Unfinished, r.Flows, o.bytes, time.Duration(r.LastMs*float64(time.Millisecond)).Round(time.Microsecond), r.DataPackets, r.Retransmits, r.Drops)
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"strings"
+	"time"
 
 	"weft/bench/papers"
 	"weft/bench/papers/results"
@@ -29,13 +30,16 @@ func newResultStore(dir string, quick bool) (*resultStore, error) {
 	case s == nil || err != nil:
 		return nil, err
 	case quick:
-		return nil, usagef("--store with --quick: a quick run says nothing that is worth keeping")
+		return nil, errQuickStore
 	}
 	return s, nil
 }
 
-// newMutantStore looks likewise whether it can take trials of mutants beside those that are there.
-func newMutantStore(dir string) (*resultStore, error) {
+var errQuickStore = usagef("--store with --quick: a quick run says nothing that is worth keeping")
+
+// newVariantStore looks likewise whether it can take what mutants or decisions gave beside
+// what is there.
+func newVariantStore(dir string) (*resultStore, error) {
 	s, err := openResultStore(dir)
 	if s == nil || err != nil {
 		return nil, err
@@ -85,7 +89,7 @@ func commitOf(dir string) (commit string, modified bool) {
 
 // head says where what this build gives is from.
 func (s *resultStore) head() results.Head {
-	return results.Head{Commit: s.commit, Modified: s.modified, Machine: cpuModel() + ": " + machine()}
+	return results.Head{Commit: s.commit, Modified: s.modified, Machine: cpuModel() + ": " + machine(), Date: time.Now().UTC().Format(time.DateOnly)}
 }
 
 // report keeps what a run gave.
@@ -106,26 +110,36 @@ func (s *resultStore) report(r *papers.Report) error {
 
 // mutants keeps trials, in place of earlier ones of the same experiments.
 func (s *resultStore) mutants(trials []papers.Trial) error {
-	if s == nil || len(trials) == 0 {
+	return keepVariants(s, results.MutantsFile, trials, results.Trials, func(r *results.Results) []results.Trial { return r.Mutants })
+}
+
+// decisions keeps findings likewise.
+func (s *resultStore) decisions(found []papers.Finding) error {
+	return keepVariants(s, results.DecisionsFile, found, results.Findings, func(r *results.Results) []results.Finding { return r.Decisions })
+}
+
+// keepVariants merges what variants gave into the file of what earlier ones did.
+func keepVariants[T any, V results.Variant](s *resultStore, file string, list []T, headed func([]T, results.Head) ([]V, error), of func(*results.Results) []V) error {
+	if s == nil || len(list) == 0 {
 		return nil
 	}
 	old, err := results.Read(os.DirFS(s.dir))
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
-	news, err := results.Trials(trials, s.head())
+	news, err := headed(list, s.head())
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
-	all, err := results.Merge(old.Mutants, news)
+	all, err := results.Merge(of(old), news)
 	if err != nil {
 		return fmt.Errorf("--store: %w", err)
 	}
-	b, err := results.MutantsJSON(all)
+	b, err := results.ListJSON(all)
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(s.dir, results.MutantsFile), b, 0o644)
+	return os.WriteFile(filepath.Join(s.dir, file), b, 0o644)
 }
 
 // writeDocuments renews what documents of a repository say of stored results.

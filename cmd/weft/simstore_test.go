@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"os"
 	"os/exec"
@@ -46,6 +47,23 @@ func TestSimReport_documentsSayWhatIsStored(t *testing.T) {
 			t.Errorf("%s.json is of no experiment", name)
 		}
 	}
+	for _, f := range stored.Decisions {
+		if !decides(all, f.Finding) {
+			t.Errorf("%s has no decision %q with a value %q, which decisions.json has: weft sim decide %s --store bench/papers/results renews it", f.Experiment, f.Parameter, f.Value, f.Experiment)
+		}
+	}
+}
+
+// decides reports whether an experiment has the value of the decision that a finding is of.
+func decides(all []papers.Experiment, f papers.Finding) bool {
+	for _, e := range all {
+		for _, d := range e.Decisions {
+			if e.Name == f.Experiment && d.Parameter == f.Parameter {
+				return slices.ContainsFunc(d.Values, func(v papers.DecisionValue) bool { return v.Name == f.Value })
+			}
+		}
+	}
+	return false
 }
 
 // Each experiment has mutants, of which each is caught, passes, or is beyond the small
@@ -64,11 +82,7 @@ func TestSimMutants_areAsStored(t *testing.T) {
 				t.Skip("one of six runs, all with WEFT_TESTS=all")
 			}
 			t.Parallel()
-			trials, err := papers.TryMutants(t.Context(), e, papers.Options{Quick: true, Seed: 1, Jobs: 1})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, got := range trials {
+			for _, got := range quickTrials(t, e) {
 				j := slices.IndexFunc(stored.Mutants, func(s results.Trial) bool {
 					return s.Quick && s.Experiment == got.Experiment && s.Mutant == got.Mutant
 				})
@@ -84,6 +98,26 @@ func TestSimMutants_areAsStored(t *testing.T) {
 			}
 		})
 	}
+}
+
+// quickTrials runs an experiment and its mutants in the small form.
+func quickTrials(t *testing.T, e papers.Experiment) []papers.Trial {
+	t.Helper()
+	o := simJobs(1, 1)
+	o.Quick = true
+	b, err := o.batch([]papers.Experiment{e}, withMutants)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reports := make([]*papers.Report, len(b.Subjects))
+	failed := b.Run(t.Context(), func(i int, r *papers.Report, err2 error) {
+		reports[i] = r
+		err = errors.Join(err, err2)
+	})
+	if err = errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	return papers.Trials(b.Subjects, b.Options, reports)
 }
 
 // mutable is an experiment of which neither mutant is told.
@@ -113,12 +147,12 @@ func TestSimMutants_failsIfAnUnknownOnePasses(t *testing.T) {
 	}
 	o := simJobs(1, 1)
 	var b bytes.Buffer
-	err := o.mutants(t.Context(), &b, list, nil)
+	err := o.mutants(t.Context(), &b, io.Discard, list, nil)
 	if exitcode.Of(err) != exitcode.Failed || !strings.Contains(err.Error(), "drb-f1: passes as well where all of it") || !strings.Contains(b.String(), "2 pass") {
 		t.Errorf("%v, and\n%s", err, b.String())
 	}
-	list[0].Name, list[0].Mutants = "thesis-t3.1", []papers.Mutant{{Name: "the classifier moves no flow", About: []string{"run"}}}
-	if err := o.mutants(t.Context(), &b, list, nil); err != nil {
+	list[0].Name, list[0].Mutants = "luopan-f2", []papers.Mutant{{Name: "luopan chooses at random", About: []string{"run"}}}
+	if err := o.mutants(t.Context(), &b, io.Discard, list, nil); err != nil {
 		t.Errorf("a known one: %v", err)
 	}
 }
@@ -130,18 +164,18 @@ func TestSimStore_refusesFewSeeds(t *testing.T) {
 	o.store, o.Seeds = dir, papers.EnoughSeeds-1
 	for what, err := range map[string]error{
 		"run":     o.run(t.Context(), io.Discard, io.Discard, mutable(), []string{"all"}),
-		"mutants": o.mutants(t.Context(), io.Discard, mutable(), nil),
+		"mutants": o.mutants(t.Context(), io.Discard, io.Discard, mutable(), nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), "--store with --seeds=4") || exitcode.Of(err) != exitcode.Usage {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
 	o.Seeds = papers.EnoughSeeds + 1
-	if err := o.mutants(t.Context(), io.Discard, mutable(), nil); err != nil {
+	if err := o.mutants(t.Context(), io.Discard, io.Discard, mutable(), nil); err != nil {
 		t.Fatal(err)
 	}
 	o.Seeds--
-	if err := o.mutants(t.Context(), io.Discard, mutable(), nil); err == nil || !strings.Contains(err.Error(), "cannot replace those of 6") {
+	if err := o.mutants(t.Context(), io.Discard, io.Discard, mutable(), nil); err == nil || !strings.Contains(err.Error(), "cannot replace those of 6") {
 		t.Errorf("%v", err)
 	}
 	kept, err := results.Read(os.DirFS(dir))
@@ -158,7 +192,7 @@ func TestSimMutants_prints(t *testing.T) {
 	o := simJobs(1, 1)
 	o.json, o.store, o.Seeds = true, dir, papers.EnoughSeeds
 	var b bytes.Buffer
-	if err := o.mutants(t.Context(), &b, mutable(), nil); err != nil {
+	if err := o.mutants(t.Context(), &b, io.Discard, mutable(), nil); err != nil {
 		t.Fatal(err)
 	}
 	var list []map[string]any
@@ -171,7 +205,7 @@ func TestSimMutants_prints(t *testing.T) {
 	}
 	b.Reset()
 	o.json, o.store = false, ""
-	if err := o.mutants(t.Context(), &b, mutable(), []string{"drb-*"}); err != nil || !strings.Contains(b.String(), "0 of 2 mutants are caught") {
+	if err := o.mutants(t.Context(), &b, io.Discard, mutable(), []string{"drb-*"}); err != nil || !strings.Contains(b.String(), "0 of 2 mutants are caught") {
 		t.Errorf("%v, %s", err, b.String())
 	}
 }
@@ -217,7 +251,7 @@ func TestSimStore_isCheckedBeforeTheRun(t *testing.T) {
 		o.store, o.Quick, o.Seeds = c.dir, c.quick, papers.EnoughSeeds
 		var err error
 		if c.mutants {
-			err = o.mutants(t.Context(), io.Discard, began(&n), nil)
+			err = o.mutants(t.Context(), io.Discard, io.Discard, began(&n), nil)
 		} else {
 			err = o.run(t.Context(), io.Discard, io.Discard, began(&n), []string{"all"})
 		}

@@ -88,7 +88,7 @@ func (t *Term) Close() error {
 	t.session.Orphan()
 	ctx, cancel := t.c.bounded(context.Background())
 	defer cancel()
-	if _, err := t.c.Client.Revoke(ctx, t.session.Lease()); err != nil {
+	if _, err := t.c.Client.Revoke(ctx, t.session.Lease()); err != nil && !gone(err) {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	return nil

@@ -44,7 +44,7 @@ type Config struct {
 func (t *Term) Keep(ctx context.Context) (bool, error) {
 	if _, err := t.c.Client.KeepAliveOnce(ctx, t.lease); err == nil {
 		return true, nil
-	} else if !strings.Contains(err.Error(), "requested lease not found") {
+	} else if !gone(err) {
 		return false, fmt.Errorf("etcd: %w", err)
 	}
 	lease, err := t.c.grant(ctx, t.c.Lifetime)
@@ -54,6 +54,9 @@ func (t *Term) Keep(ctx context.Context) (bool, error) {
 	t.lease = lease
 	return false, nil
 }
+
+// gone reports whether an error says that a lease has ended.
+func gone(err error) bool { return strings.Contains(err.Error(), "requested lease not found") }
 
 // Write writes placements and removes others. If there is nothing to write it asks etcd all the
 // same whether this scheduler leads: what is told to nodes needs that.

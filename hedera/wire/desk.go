@@ -24,8 +24,8 @@ const (
 type DeskConfig struct {
 	Fabric uint64
 	Keys   topoupdate.Keys // a From is on the clock of now
-	// Known reports whether an address is that of a host or an edge switch. It bounds the
-	// nodes.
+	// Known reports whether an address is that of a node that reports or is told of placements.
+	// It bounds the nodes.
 	Known  func(netip.Addr) bool
 	Random func() uint64 // unpredictable: sessions are made of it
 }

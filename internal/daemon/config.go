@@ -102,7 +102,19 @@ type UDP struct {
 	Listen       netip.AddrPort `yaml:"listen"`
 	Paths        int            `yaml:"paths"`
 	ZeroChecksum bool           `yaml:"zero_checksum"`
+	Encryption   string         `yaml:"encryption"` // none, or the name of an encap.UDPCipher
 	Peers        []Peer         `yaml:"peers"`
+
+	// Directory says who the peers are, in place of Peers: see open.Name; Off for none. The
+	// rest is for it.
+	Directory      string         `yaml:"directory"`
+	Prefixes       []netip.Prefix `yaml:"prefixes"`
+	Within         []netip.Prefix `yaml:"within"`
+	Endpoint       netip.AddrPort `yaml:"endpoint,auto"`
+	PrivateKeyFile string         `yaml:"private_key_file,auto"`
+	Renew          time.Duration  `yaml:"renew"`
+	Linger         time.Duration  `yaml:"linger"`
+	TTL            time.Duration  `yaml:"ttl"`
 }
 
 // Peer is the other end of the tunnel.
@@ -120,6 +132,7 @@ type Peer struct {
 
 	secret [32]byte // of Key or KeyFile; all zeros without
 	accept [32]byte // of AcceptKey or AcceptKeyFile
+	cipher encap.UDPCipher
 }
 
 // The values of Mode and Encapsulation.

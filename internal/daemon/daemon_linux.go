@@ -15,6 +15,7 @@ import (
 	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/liveness"
+	"weft/mesh"
 	"weft/topology"
 	"weft/topoupdate/bgp"
 	"weft/topoupdate/bgp/learn"
@@ -35,6 +36,7 @@ type daemon struct {
 	inbox    inbox
 	control  *congestion.Registration // nil: the kernel's own congestion controls alone
 	disorder bool                     // datagrams are listed, and not put in order here
+	mesh     *membership              // nil: none
 	requests <-chan request           // of the program that it is embedded in; nil: weft host
 
 	mu sync.Mutex
@@ -52,6 +54,7 @@ type state struct {
 	growth  bgp.Growth
 	doubts  []string // about what switches tell, as were logged
 	place   place
+	joined  []mesh.Peer // by the mesh
 	setup   hostSetup
 	tun     string              // of setup's plan
 	parts                       // nothing while weft is out of the way
@@ -109,6 +112,9 @@ func (d *daemon) start(ctx context.Context) error {
 	case err != nil:
 		return err
 	}
+	if err := d.joinMesh(); err != nil {
+		return err
+	}
 	return d.listen()
 }
 
@@ -130,6 +136,11 @@ func (d *daemon) bringUp(ctx context.Context) error {
 	}
 	if p.no6 != "" {
 		d.log.Warnf(event.Limited, "IPv6 packets go plain: %s", p.no6)
+	}
+	if c.joins() {
+		if err := p.meet(d.joined); err != nil {
+			return err
+		}
 	}
 	plan, err := c.plan(p)
 	if err != nil {
@@ -282,9 +293,13 @@ func (d *daemon) takeDown(drain time.Duration) error {
 // suppressed.
 func (d *daemon) stop() error {
 	defer d.log.Close()
+	left := d.leaveMesh() // while packets still take their way
 	asked, err := d.giveBack()
 	for _, c := range asked {
 		err = errors.Join(err, c.Close())
+	}
+	if left != nil { // the registration ends by itself
+		d.log.Warnf(event.Trouble, "leave the mesh: %v", left)
 	}
 	if err != nil {
 		return fmt.Errorf("stop: %w", err)

@@ -9,6 +9,7 @@ import (
 	plane "weft/internal/dataplane"
 	"weft/link"
 	"weft/liveness"
+	"weft/mesh"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -41,6 +42,8 @@ type dataplaneConfig struct {
 	zeroChecksum  bool          // the tunnel's
 	name          string        // this end's, to the peers
 	peers         []peer
+	joined        []mesh.Peer      // by a directory
+	room          int              // for those that come later, bytes
 	time          func() time.Time // of day, for a tunnel: see dataplane.Tunnel
 	onlyReceiving bool             // nothing is read from programs
 	evidence      bool             // losses on paths are to be observed
@@ -60,7 +63,7 @@ var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	o := plane.GatewayConfig{Address: c.address, Address6: c.address6, Policy: c.policy, PolicyOptions: c.options,
 		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
 	if c.tunnel != nil {
-		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: stackPeers(c.peers), ZeroChecksum: c.zeroChecksum, Time: c.time}
+		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: slices.Concat(stackPeers(c.peers), c.joined), Room: c.room, ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {
 		o.Topology, o.Topology6, o.Fabric, o.Carrier, o.Divider = c.topology, c.topology6, c.uplink, c.carrier, c.divider
 		o.Longest = c.longest
@@ -76,27 +79,27 @@ func stackPeers(peers []peer) []plane.Peer {
 	var all []plane.Peer
 	for _, p := range peers {
 		q := plane.Peer{Name: p.Name, Endpoint: p.endpoint, Prefixes: p.Prefixes}
-		q.Key, q.Previous = p.keys()
+		q.Key, q.Accept = p.keys()
 		all = append(all, q)
 	}
 	return all
 }
 
-// keys returns the key for sending to a peer, and the other key that is accepted from it.
+// keys returns the key for sending to a peer, and others that are accepted from it.
 // nil means none.
-func (p *Peer) keys() (key, also *encap.UDPKey) {
+func (p *Peer) keys() (key *encap.UDPKey, also []encap.UDPKey) {
 	if p.secret != [32]byte{} {
-		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret}
+		key = &encap.UDPKey{ID: uint8(p.KeyID), Secret: p.secret, Cipher: p.cipher}
 	}
 	if p.accept != [32]byte{} {
-		also = &encap.UDPKey{ID: uint8(p.AcceptKeyID), Secret: p.accept}
+		also = []encap.UDPKey{{ID: uint8(p.AcceptKeyID), Secret: p.accept, Cipher: p.cipher}}
 	}
 	return key, also
 }
 
 // keyed reports whether there are peers with a key.
 func (c *Config) keyed() bool {
-	return c.tunnels() && slices.ContainsFunc(c.UDP.Peers, func(p Peer) bool { return p.secret != [32]byte{} })
+	return c.meshKeyed() || c.tunnels() && slices.ContainsFunc(c.UDP.Peers, func(p Peer) bool { return p.secret != [32]byte{} })
 }
 
 // gateway is stack's, with its counters for the status.

@@ -57,6 +57,9 @@ func (c *Config) Fit(ctx context.Context) (f Fit) {
 			f.Secrets = append(f.Secrets, Secret{File: p.AcceptKeyFile})
 		}
 	}
+	if c.UDP.PrivateKeyFile != "" {
+		f.Secrets = append(f.Secrets, Secret{File: c.UDP.PrivateKeyFile})
+	}
 	f.Sprays = c.policy().Sprays()
 	if c.learns() { // the rest is known when switches have told
 		for _, name := range c.Uplink {

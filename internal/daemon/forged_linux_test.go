@@ -141,11 +141,11 @@ func (g *forger) end(t *testing.T) {
 
 // Under forged segments, what a host with the order program remembers and diverts stays bounded, and
 // the bytes of a connection arrive as they were. WEFT_FORGED_ROUNDS asks for more than one round of
-// two seconds (WEFT_FORGED_SECONDS). What the connection loses is then logged for weft and for the
+// a second (WEFT_FORGED_SECONDS). What the connection loses is then logged for weft and for the
 // kernel alone, in turn, at one rate, if the machine makes so many (WEFT_FORGED_RATE).
 func TestOrder_forgedSegments(t *testing.T) {
 	slowtest.System(t)
-	rounds, seconds := fromEnv("WEFT_FORGED_ROUNDS", 1), fromEnv("WEFT_FORGED_SECONDS", 2)
+	rounds, seconds := fromEnv("WEFT_FORGED_ROUNDS", 1), fromEnv("WEFT_FORGED_SECONDS", 1)
 	i := newIntegrity(t)
 	for _, f := range []forgery{
 		{"random five-tuples", true, false, [2]byte{flowcell.FlagACK, flowcell.FlagACK}},

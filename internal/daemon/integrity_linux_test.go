@@ -177,7 +177,7 @@ var integrityPaths = []struct{ name, config string }{
 // WEFT_INTEGRITY_MB and WEFT_INTEGRITY_KILLS ask for more than an ordinary run.
 func TestOrderAndIntegrity(t *testing.T) {
 	slowtest.System(t)
-	megabytes, kills := fromEnv("WEFT_INTEGRITY_MB", 100), fromEnv("WEFT_INTEGRITY_KILLS", 2)
+	megabytes, kills := fromEnv("WEFT_INTEGRITY_MB", 50), fromEnv("WEFT_INTEGRITY_KILLS", 2)
 	i := newIntegrity(t)
 	if err := i.lab.AllowSupers(maxSupers); err != nil {
 		t.Log(err)

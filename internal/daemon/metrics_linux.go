@@ -81,6 +81,9 @@ func (s *Status) write(w metrics.Writer) {
 			w.Order(metrics.Outcomes{"seen": t.Seen, "diverted": t.Taken, "passed_dead": t.PassedDead})
 		}
 	}
+	if m, ok := s.Mesh.(*MeshStatus); ok {
+		w.Mesh(metrics.Mesh{Peers: m.Peers, Lingering: m.Lingering, Refused: m.Refused, Renewed: m.Renewed, Registered: m.Registered, Following: m.Following})
+	}
 	if q, ok := s.QCN.(pacing.Stats); ok {
 		w.QCN(metrics.Outcomes{"believed": q.Believed, "answered": q.Answered, "stale": q.Stale, "unknown": q.Unknown, "overflow": q.Overflow,
 			"malformed": q.Malformed, "foreign": q.Foreign, "dropped": q.Dropped}, q.Limited)

@@ -5,7 +5,12 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+
+	"weft/encap"
 )
+
+// encryptionNone is the UDP.Encryption of peers without keys.
+const encryptionNone = "none"
 
 // keyReader is who must be able to read key files.
 const keyReader = "the user that weft host runs as"
@@ -14,8 +19,14 @@ func (c *Config) checkUDP() error {
 	if err := c.between("udp.paths", c.UDP.Paths, 1, maxPaths); err != nil {
 		return err
 	}
-	if c.tunnels() && len(c.UDP.Peers) == 0 {
-		return c.lines.Errorf("udp.peers", "has no peer; encapsulation: udp needs one")
+	if err := c.oneOf("udp.encryption", c.UDP.Encryption, encryptionNone, encap.UDPGMAC.String(), encap.UDPAESGCM.String(), encap.UDPChaCha20Poly1305.String()); err != nil {
+		return err
+	}
+	if err := c.checkMesh(); err != nil {
+		return err
+	}
+	if c.tunnels() && len(c.UDP.Peers) == 0 && !c.joins() {
+		return c.lines.Errorf("udp.peers", "has no peer; encapsulation: udp needs one, or udp.directory")
 	}
 	if len(c.UDP.Peers) > maxPeers {
 		return c.lines.Errorf("udp.peers", "has %d peers, must have at most %d", len(c.UDP.Peers), maxPeers)
@@ -57,6 +68,12 @@ func (c *Config) checkPeer(key string, p *Peer) error {
 	return c.checkKeys(key, p)
 }
 
+// cipher is what the keys do.
+func (u *UDP) cipher() (c encap.UDPCipher) {
+	c.UnmarshalText([]byte(u.Encryption)) // checked; none is of no key
+	return c
+}
+
 // checkKeys reads a peer's keys.
 func (c *Config) checkKeys(key string, p *Peer) (err error) {
 	if err := c.between(key+".key_id", p.KeyID, 0, 255); err != nil {
@@ -68,10 +85,13 @@ func (c *Config) checkKeys(key string, p *Peer) (err error) {
 	if p.secret, _, err = c.lines.Secret(key+".key", p.Key, p.KeyFile, keyReader); err != nil {
 		return err
 	}
+	p.cipher = c.UDP.cipher()
 	if p.accept, _, err = c.lines.Secret(key+".accept_key", p.AcceptKey, p.AcceptKeyFile, keyReader); err != nil {
 		return err
 	}
 	switch {
+	case p.secret != [32]byte{} && c.UDP.Encryption == encryptionNone:
+		return c.lines.Errorf(key+".key", "is given, but udp.encryption is none; take the key away, or name what it is to do: gmac, aes-gcm or chacha20poly1305")
 	case p.accept == [32]byte{}:
 		return nil
 	case p.secret == [32]byte{}:

@@ -14,6 +14,7 @@ import (
 	"weft/internal/eventlog"
 	"weft/internal/hostsetup"
 	"weft/link"
+	"weft/mesh"
 	"weft/topology"
 )
 
@@ -34,6 +35,7 @@ type place struct {
 	narrow   map[netip.Prefix]int // racks to which only smaller packets arrive: how large, in bytes
 	name     string
 	peers    []peer
+	joined   []mesh.Peer      // by a directory
 	time     func() time.Time // of day, for the peers' keys; nil: the machine's
 	memory   int64            // that the control group allows, bytes; 0: no limit
 	log      *eventlog.Log    // for what follows failures
@@ -151,13 +153,16 @@ func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 // findStrict looks for devices by which datagrams come from peers whose own
 // addresses are behind the tunnel.
 func (p *place) findStrict() error {
-	for _, q := range p.peers {
-		if !q.endpoint.Addr().Is4() || !slices.ContainsFunc(p.peers, func(r peer) bool {
-			return slices.ContainsFunc(r.Prefixes, func(x netip.Prefix) bool { return x.Contains(q.endpoint.Addr()) })
-		}) {
+	all := slices.Concat(stackPeers(p.peers), p.joined)
+	behind := p.behind()
+	for i, q := range all {
+		if a := q.Endpoint.Addr().Unmap(); !a.Is4() || !behind(a) {
 			continue
 		}
-		u, err := hostsetup.FindUplink(q.endpoint.Addr(), "")
+		u, err := hostsetup.FindUplink(q.Endpoint.Addr().Unmap(), "")
+		if err != nil && i >= len(p.peers) { // what somebody registers must not stop the others
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("peer %s: %w", q.Name, err)
 		}
@@ -166,6 +171,25 @@ func (p *place) findStrict() error {
 		}
 	}
 	return nil
+}
+
+// behind returns what reports whether an address is behind a peer.
+func (p *place) behind() func(netip.Addr) bool {
+	all := make(map[netip.Prefix]bool)
+	lengths := make(map[int]bool)
+	for _, q := range slices.Concat(stackPeers(p.peers), p.joined) {
+		for _, x := range q.Prefixes {
+			all[x], lengths[x.Bits()] = true, true
+		}
+	}
+	return func(a netip.Addr) bool {
+		for bits := range lengths {
+			if x, err := a.Prefix(bits); err == nil && all[x] {
+				return true
+			}
+		}
+		return false
+	}
 }
 
 // resolve finds an address of the family of another.
@@ -190,6 +214,18 @@ func resolve(ctx context.Context, endpoint string, like netip.Addr) (netip.AddrP
 	return netip.AddrPort{}, fmt.Errorf("%s has no address of the family of udp.listen, %s; listen on the other one", host, like)
 }
 
+// planJoined adds the peers of a directory. Only endpoints that are behind a peer themselves
+// need a rule.
+func (c *Config) planJoined(p place, o *hostsetup.Options) {
+	behind := p.behind()
+	for _, q := range p.joined {
+		o.Tunnel = append(o.Tunnel, q.Prefixes...)
+		if behind(q.Endpoint.Addr().Unmap()) && !slices.Contains(o.Endpoints, q.Endpoint) {
+			o.Endpoints = append(o.Endpoints, q.Endpoint)
+		}
+	}
+}
+
 // plan is what the kernel must be configured with.
 func (c *Config) plan(p place) (hostsetup.Plan, error) {
 	o := hostsetup.Options{Address: p.address, FilterAll: p.filter, Strict: p.strict, Sprays: c.policy().Sprays(), Congestion: c.congestion()}
@@ -202,6 +238,9 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 			if !slices.Contains(o.Endpoints, q.endpoint) {
 				o.Endpoints = append(o.Endpoints, q.endpoint)
 			}
+		}
+		if o.Peerless = c.joins(); o.Peerless {
+			c.planJoined(p, &o)
 		}
 		return hostsetup.PlanFor(o)
 	}

@@ -45,6 +45,9 @@ func dropPrivileges(c *Config, l *eventlog.Log) error {
 	if _, err := hostsetup.MakeDir(a.UID, a.GID); err != nil {
 		return err
 	}
+	if err := c.leaveKeys(a.UID, a.GID); err != nil {
+		return err
+	}
 	runtime.LockOSThread() // whose mount namespace may become another one
 	if err := shareTUN(a); err != nil {
 		return err

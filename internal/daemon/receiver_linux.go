@@ -47,10 +47,13 @@ func (c *Config) overhead() int {
 	if !c.tunnels() {
 		return c.carrier().Overhead()
 	}
+	if c.joins() {
+		return 40 + 8 + c.room() // as the tunnel leaves it
+	}
 	n := 20 + 8 + encap.UDPOverhead
 	for _, p := range c.UDP.Peers {
 		if p.secret != [32]byte{} {
-			n = 20 + 8 + encap.UDPSealedOverhead
+			n = 20 + 8 + c.UDP.cipher().Overhead()
 		}
 	}
 	if c.UDP.Listen.Addr().Unmap().Is6() {
@@ -63,7 +66,7 @@ func (c *Config) overhead() int {
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
 	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
-		programs: r.tun, name: r.place.name, peers: r.place.peers, onlyReceiving: c.offloads(),
+		programs: r.tun, name: r.place.name, peers: r.place.peers, joined: r.place.joined, room: c.room(), onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
 	r.admit6()
 	if o.resequencer, err = c.Resequencer.config(); err != nil {
@@ -178,13 +181,13 @@ func (r *hostReceiver) SetCarriage6(c *liveness.Carriage) {
 // setPeerKeys changes the keys of the tunnel's peers.
 func (r *hostReceiver) setPeerKeys(peers []Peer) error {
 	d, ok := r.dataplane.(interface {
-		SetPeerKeys(name string, key, previous *encap.UDPKey) error
+		SetPeerKeys(name string, key *encap.UDPKey, accept ...encap.UDPKey) error
 	})
 	for i := range peers {
 		p := &peers[i]
 		r.place.peers[i].Peer = *p // for when it is started again
 		if key, also := p.keys(); ok && key != nil {
-			if err := d.SetPeerKeys(p.Name, key, also); err != nil {
+			if err := d.SetPeerKeys(p.Name, key, also...); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	plane "weft/internal/dataplane"
 	"weft/internal/event"
 	"weft/internal/eventlog"
 	"weft/internal/hostsetup"
@@ -99,7 +100,7 @@ func (d *daemon) remember() {
 
 // serve takes one event after the other.
 func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-chan struct{}) error {
-	every := time.NewTicker(beat)
+	every := time.NewTimer(plane.UntilBeat(beat))
 	defer every.Stop()
 	watchdog, stop := d.loop.Due()
 	defer stop()
@@ -118,6 +119,8 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 			}
 		case <-d.inbox.wake:
 			d.hear(ctx)
+		case r := <-d.rosters():
+			r.done <- d.setRoster(r.peers)
 		case o := <-d.requests:
 			o.done <- o.do(ctx)
 		case <-d.learned():
@@ -132,7 +135,9 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal, changed <-
 				looked = time.Now()
 			}
 		case <-every.C:
+			every.Reset(plane.UntilBeat(beat))
 			d.log.Flush()
+			d.tellMesh()
 			d.grow(ctx, time.Now())
 			if now := time.Now(); dirty || d.overdue(now, looked) {
 				dirty = false

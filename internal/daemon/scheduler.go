@@ -34,6 +34,9 @@ func (c *Config) duty() elephant.Duty {
 
 // knownPath says why a pin's path is none of a host's.
 func knownPath(t *topology.Topology, self topology.NodeID, p elephant.Pin) error {
+	if p.Flow.Src.Addr().Is6() { // the fabric is computed
+		return fmt.Errorf("flow %v: IPv6 leaves this host plain: its edge switch pins it", p.Flow)
+	}
 	src, ok := t.ByAddr(p.Flow.Src.Addr())
 	host, _, found := t.HostAt(p.Flow.Dst.Addr())
 	if !ok || src != self || !found {

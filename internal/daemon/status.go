@@ -67,6 +67,7 @@ type Status struct {
 	Supers    *SuperStatus      `json:"super_segments,omitempty"` // with super_segment_bytes above 65536
 	LateCut   *LateCutStatus    `json:"late_cut,omitempty"`       // in mode offload with a policy of packets
 	QCN       any               `json:"qcn,omitempty"`            // pacing.Stats, with qcn.enabled
+	Mesh      any               `json:"mesh,omitempty"`           // MeshStatus, with udp.directory
 	Scheduler any               `json:"scheduler,omitempty"`      // scheduling.Status, with scheduler.servers
 	Devices   map[string]Device `json:"devices,omitempty"`
 	Offload   any               `json:"offload,omitempty"`   // hostprog.SprayStats, of all programs since the start

@@ -132,6 +132,9 @@ func (d *daemon) copied() (s Status, b basis) {
 	}
 	s.Supers, s.LateCut = d.superStatus(), d.lateStatus()
 	s.QCN, s.Scheduler = d.pacingStatus(), d.schedulerStatus()
+	if m := d.meshStatus(); m != nil {
+		s.Mesh = m
+	}
 	if d.receiver != nil {
 		s.Devices, s.Steer, s.Order = d.receiver.devices(), d.receiver.steering(), d.receiver.ordering()
 	}
@@ -171,6 +174,9 @@ func (d *daemon) summary() string {
 
 func (d *daemon) describe() string {
 	c := d.config
+	if c.joins() {
+		return fmt.Sprintf("mode %s, peers by UDP as %s says, policy %s", c.modeText(), c.UDP.Directory, c.Policy)
+	}
 	if c.tunnels() {
 		return fmt.Sprintf("mode %s, %d peers by UDP, policy %s", c.modeText(), len(c.UDP.Peers), c.Policy)
 	}

@@ -19,6 +19,10 @@ const beatEvery = 100 * time.Millisecond
 // times: the process wakes up once for all of them.
 var beats = clock.Real()
 
+// UntilBeat returns the time until the next multiple of a period, on the clock of the beats. The
+// period is a multiple of 100 ms. An idle process then wakes up once for all that wait.
+func UntilBeat(period time.Duration) time.Duration { return period - beats.Now()%period }
+
 // deadliner is a device whose Read can be made to return with os.ErrDeadlineExceeded.
 type deadliner interface{ SetReadDeadline(t time.Time) error }
 

@@ -23,7 +23,7 @@ func (e *Egress) classify(o *Outgoing) bool {
 	}
 	e.enter(o)
 	o.bare = (o.pkt.Flow.Proto != flowcell.ProtoTCP || o.pkt.Extensions) && e.bare(o)
-	if o.pair.group == nil && !o.pair.direct { // no peer of the tunnel has the address
+	if o.pair.group == nil && (!o.pair.direct || e.paths.tunnel != nil) { // no peer of the tunnel has the address
 		e.stats.NoPath++
 		return false
 	}

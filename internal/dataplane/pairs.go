@@ -192,12 +192,8 @@ func hostAt(t *topology.Topology, addr netip.Addr) (host netip.Addr, edge topolo
 // within returns the IPv4 address that is the end of an IPv6 address, if topology.Addr6 has
 // made that.
 func within(addr netip.Addr) (netip.Addr, bool) {
-	if !addr.Is6() {
-		return netip.Addr{}, false
-	}
-	b := addr.As16()
-	four := netip.AddrFrom4([4]byte(b[12:]))
-	return four, topology.Addr6(four) == addr
+	four := topology.Addr4(addr)
+	return four, addr.Is6() && four.IsValid()
 }
 
 // fourOf returns the IPv4 address of what has an address at a host, as a number: itself, the

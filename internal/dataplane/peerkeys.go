@@ -3,53 +3,43 @@ package dataplane
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"weft/encap"
 )
 
 // SetPeerKeys changes the keys of the Tunnel's peer with a Name, as Peer's Key and
-// Previous say. It is safe for concurrent use. After an error nothing has changed.
+// Accept say. It is safe for concurrent use. After an error nothing has changed.
 //
 // No datagram is lost if the keys change in three steps. First both ends accept the next
 // key besides the one in use (key, next). Then both send with it (next, key). At last
-// both forget the former (next, nil). A peer without a key cannot be given one, and a
-// peer with a key cannot lose it: that would change the length of the packets that fit.
-func (g *Gateway) SetPeerKeys(name string, key, previous *encap.UDPKey) error {
-	return SetPeerKeys(g.egress, g.ingress, name, key, previous)
+// both forget the former (next). A peer without a key cannot be given one so, and a
+// peer with a key cannot lose it: SetPeers can do both. Keys that take more room before
+// inner packets than the Tunnel has begun with are refused.
+func (g *Gateway) SetPeerKeys(name string, key *encap.UDPKey, accept ...encap.UDPKey) error {
+	return SetPeerKeys(g.egress, g.ingress, name, key, accept...)
 }
 
-// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys says. Receiving changes
-// first, since a peer that sees a datagram with the new key may answer with that key at
-// once.
-func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key, previous *encap.UDPKey) error {
+// SetPeerKeys changes the keys of a peer, as Gateway.SetPeerKeys says.
+func SetPeerKeys[P any](e *Egress, in *Ingress[P], name string, key *encap.UDPKey, accept ...encap.UDPKey) error {
 	if e.config.Tunnel == nil || in == nil {
 		return errors.New("dataplane: SetPeerKeys: there is no Tunnel")
 	}
 	t := e.paths.tunnel
-	for i, c := range t.Peers {
-		if c.Name != name {
-			continue
-		}
-		if key == nil || c.Key == nil {
-			return fmt.Errorf("dataplane: SetPeerKeys: peer %q has no key, or would have none: make a new Tunnel for that", name)
-		}
-		p := t.all[i]
-		sealer, err := newSealer(*key, t.Name, c.Name, t.Time())
-		if err != nil {
-			return err
-		}
-		in.mu.Lock()
-		err = p.opener.SetKeys(*key, previous)
-		in.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		e.mu.Lock()
-		defer e.mu.Unlock()
-		if p.key != *key { // or the numbers of the one in use go on
-			p.sealer, p.key = sealer, *key
-		}
-		return nil
+	t.change.Lock()
+	defer t.change.Unlock()
+	peers := t.peers.given()
+	i := slices.IndexFunc(peers, func(p Peer) bool { return p.Name == name })
+	if i < 0 {
+		return fmt.Errorf("dataplane: SetPeerKeys: no peer is named %q", name)
 	}
-	return fmt.Errorf("dataplane: SetPeerKeys: no peer is named %q", name)
+	p := &peers[i]
+	if key == nil || p.Key == nil {
+		return fmt.Errorf("dataplane: SetPeerKeys: peer %q has no key, or would have none: SetPeers can do that", name)
+	}
+	p.Key, p.Accept = key, accept
+	if err := setPeers(e, in, peers); err != nil {
+		return fmt.Errorf("dataplane: SetPeerKeys: %w", err)
+	}
+	return nil
 }

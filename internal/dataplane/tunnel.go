@@ -5,11 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
+	"sync"
 	"time"
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/mesh"
 )
 
 // Underlay is stack.Underlay.
@@ -26,46 +27,61 @@ type Tunnel struct {
 	Underlay     Underlay
 	Name         string
 	Peers        []Peer
+	Room         int
 	ZeroChecksum bool
 	Time         func() time.Time
 }
 
-// Peer is stack.Peer.
-type Peer struct {
-	Name          string
-	Endpoint      netip.AddrPort
-	Prefixes      []netip.Prefix
-	Key, Previous *encap.UDPKey
-}
+// Peer is another end of a Tunnel.
+type Peer = mesh.Peer
 
 // maxPeers bounds a Tunnel's peers; each has a few hundred bytes.
 const maxPeers = 1 << 16
 
 // overhead is what a Tunnel adds to an inner packet, in bytes.
 func (t *Tunnel) overhead() int {
-	n := 8 + encap.UDPOverhead
+	n, outer := max(encap.UDPOverhead, t.Room), 20
+	if t.Room > 0 { // for peers that are not known yet
+		outer = 40
+	}
 	for _, p := range t.Peers {
 		if p.Key != nil {
-			n = 8 + encap.UDPSealedOverhead
+			n = max(n, p.Key.Cipher.Overhead())
 		}
-	}
-	for _, p := range t.Peers {
+		for _, k := range p.Accept {
+			n = max(n, k.Cipher.Overhead())
+		}
 		if p.Endpoint.Addr().Unmap().Is6() {
-			return n + 40
+			outer = 40
 		}
 	}
-	return n + 20
+	return outer + 8 + n
 }
 
 func (t *Tunnel) validate() error {
 	if t.Underlay == nil {
 		return errors.New("Underlay is missing: link.OpenUDP opens one")
 	}
-	if n := len(t.Peers); n > maxPeers {
+	if t.Room < 0 || t.Room > encap.UDPHiddenOverhead {
+		return fmt.Errorf("Room is %d bytes: must be from 0 to %d", t.Room, encap.UDPHiddenOverhead)
+	}
+	return checkPeers(t.Peers)
+}
+
+func checkPeers(peers []Peer) error {
+	if n := len(peers); n > maxPeers {
 		return fmt.Errorf("Peers has %d entries, at most %d are allowed", n, maxPeers)
 	}
+	named := make(map[string]int)
 	owner := make(map[netip.Prefix]int)
-	for i, p := range t.Peers {
+	for i, p := range peers {
+		if j, taken := named[p.Name]; taken && p.Name != "" {
+			return fmt.Errorf("Peers[%d].Name is %q, as that of Peers[%d]: each needs its own", i, p.Name, j)
+		}
+		named[p.Name] = i
+		if p.Key != nil && p.Name == "" {
+			return fmt.Errorf("Peers[%d].Name is missing: a Key needs the names of both ends", i)
+		}
 		if !p.Endpoint.IsValid() || p.Endpoint.Port() == 0 {
 			return fmt.Errorf("Peers[%d].Endpoint %v is not an address and a port", i, p.Endpoint)
 		}
@@ -89,55 +105,32 @@ func (t *Tunnel) validate() error {
 // half.
 type tunnel struct {
 	Tunnel
-	partial bool    // inner checksums may be left to the outer one
-	all     []*peer // as Peers
-	exact   map[netip.Addr]*peer
-	ranges  []peerRange // longest first
-}
-
-type peerRange struct {
-	prefix netip.Prefix
-	peer   *peer
-}
-
-// peer is a Peer with its keys at work.
-type peer struct {
-	to     netip.AddrPort
-	from   netip.Addr
-	sealer *encap.Sealer // nil without a key; behind the lock of egress
-	key    encap.UDPKey  // the sealer's
-	opener *encap.Opener // behind the lock of ingress
+	room    int              // overhead that inner packets are cut for
+	partial bool             // inner checksums may be left to the outer one
+	change  sync.Mutex       // SetPeers and SetPeerKeys, one after the other
+	gone    map[string]*peer // by name, see remember; behind change
+	peers   *roster          // behind the lock of egress; changes need the other two locks, too
+	from    *roster          // the same, behind the lock of ingress
 }
 
 func newTunnel(t Tunnel) (*tunnel, error) {
 	if t.Time == nil {
 		t.Time = time.Now
 	}
-	w := &tunnel{Tunnel: t, partial: !t.ZeroChecksum, exact: make(map[netip.Addr]*peer)}
-	for i, c := range t.Peers {
-		p := &peer{to: netip.AddrPortFrom(c.Endpoint.Addr().Unmap(), c.Endpoint.Port())}
-		p.from = p.to.Addr()
-		if err := p.authenticate(t.Name, c, t.Time()); err != nil {
-			return nil, fmt.Errorf("Peers[%d]: %w", i, err)
-		}
-		w.all = append(w.all, p)
-		for _, prefix := range c.Prefixes {
-			if prefix = prefix.Masked(); prefix.IsSingleIP() {
-				w.exact[prefix.Addr()] = p
-			} else {
-				w.ranges = append(w.ranges, peerRange{prefix, p})
-			}
-		}
+	all, err := freshPeers(t.Peers, t.Name, t.Time())
+	if err != nil {
+		return nil, err
 	}
-	slices.SortStableFunc(w.ranges, func(a, b peerRange) int { return b.prefix.Bits() - a.prefix.Bits() })
-	return w, nil
+	r := newRoster(all, all)
+	return &tunnel{Tunnel: t, room: t.overhead(), partial: !t.ZeroChecksum, peers: r, from: r, gone: make(map[string]*peer)}, nil
 }
 
 // authenticate gives a new peer its keys.
-func (p *peer) authenticate(self string, c Peer, now time.Time) (err error) {
+func (p *peer) authenticate(self string, now time.Time) (err error) {
+	c := &p.Peer
 	if c.Key == nil {
-		if c.Previous != nil {
-			return errors.New("Previous is given, but Key is missing: give both")
+		if len(c.Accept) > 0 {
+			return errors.New("Accept is given, but Key is missing: give both")
 		}
 		return nil
 	}
@@ -148,7 +141,11 @@ func (p *peer) authenticate(self string, c Peer, now time.Time) (err error) {
 	if p.opener, err = encap.NewOpener(*c.Key, c.Name, self); err != nil {
 		return err
 	}
-	return p.opener.SetKeys(*c.Key, c.Previous)
+	if err := p.opener.SetKeys(*c.Key, c.Accept...); err != nil {
+		return err
+	}
+	p.numbers, err = number(self, c.Name, append([]encap.UDPKey{*c.Key}, c.Accept...))
+	return err
 }
 
 func newSealer(key encap.UDPKey, from, to string, now time.Time) (*encap.Sealer, error) {
@@ -157,23 +154,10 @@ func newSealer(key encap.UDPKey, from, to string, now time.Time) (*encap.Sealer,
 	return encap.NewSealer(key, from, to, now, salt)
 }
 
-// behind returns the peer that has an inner address, nil if none.
-func (t *tunnel) behind(a netip.Addr) *peer {
-	if p := t.exact[a]; p != nil {
-		return p
-	}
-	for _, r := range t.ranges {
-		if r.prefix.Contains(a) {
-			return r.peer
-		}
-	}
-	return nil
-}
-
 // pair returns the state towards an inner address. It has no group if no peer has the
 // address.
 func (t *tunnel) pair(table *pathTable, dst flowcell.Address) *pair {
-	to := t.behind(dst.IP())
+	to := t.peers.behind(dst.IP())
 	if to == nil {
 		return &pair{dst: dst}
 	}

@@ -21,7 +21,7 @@ func TestTunnel_numbersFollowTheClock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, p := newTunnelOutlet(nil, tun), tun.all[0]
+	s, p := newTunnelOutlet(nil, tun), tun.peers.all[0]
 	number := func() uint64 {
 		s.follow(p, now)
 		b := make([]byte, encap.UDPSealedOverhead+40)

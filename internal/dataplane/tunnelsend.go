@@ -32,8 +32,8 @@ type datagram struct {
 	sent     bool
 }
 
-// maxSealed is the most bytes that a super-segment takes in datagrams, headers
-// included, whatever its MSS.
+// maxSealed is the most bytes that a super-segment takes in datagrams, headers included.
+// What does not fit, as with an MSS below some 90 bytes, is dropped and counted.
 const maxSealed = 2 * SuperBuffer
 
 func newTunnelOutlet(e *Egress, t *tunnel) *tunnelOutlet {
@@ -130,7 +130,7 @@ var plateaus = []int{32000, 17914, 8166, 4352, 2002, 1492, 1400, 1280, 1006, 576
 // much smaller the MTU is, so it may take several tries.
 func (t *tunnelOutlet) narrow(o *Outgoing, size int) {
 	e, p, outer := t.e, o.pair.peer, 20+8
-	if p.from.Is6() {
+	if p.to.Addr().Is6() {
 		outer = 40 + 8
 	}
 	for _, mtu := range plateaus {
@@ -170,14 +170,15 @@ func (t *tunnelOutlet) follow(p *peer, now time.Time) {
 // covers all of it, and a checksum must be computed.
 func (t *tunnelOutlet) inOnePiece(p *peer) bool { return p.sealer != nil || !t.partial }
 
-// room returns n more bytes of heads; nil if there are none.
+// room returns n more bytes of heads; nil if there are none. What is behind them is free:
+// a Sealer uses it for a moment.
 func (t *tunnelOutlet) room(n int) []byte {
 	at := len(t.heads)
 	if at+n > cap(t.heads) {
 		return nil
 	}
 	t.heads = t.heads[:at+n]
-	return t.heads[at : at+n : at+n]
+	return t.heads[at : at+n]
 }
 
 // header writes what stands before an inner packet into b. b is all of the datagram
@@ -196,7 +197,7 @@ func (t *tunnelOutlet) header(b []byte, p *peer, d *decision, partial bool) bool
 
 func (t *tunnelOutlet) overheadTo(p *peer) int {
 	if p.sealer != nil {
-		return encap.UDPSealedOverhead
+		return p.sealer.Overhead()
 	}
 	return encap.UDPOverhead
 }

@@ -19,7 +19,8 @@ type tunnelSource struct {
 	tos         []byte
 	from        []netip.AddrPort
 	n, at       int
-	recent      *peer
+	tried       []*peer // empty between uses
+	spare       []byte  // the same
 
 	// Of the datagrams of buffer at: where the next one begins, and the packet
 	// that has been taken out of it but not given away.
@@ -119,18 +120,12 @@ func (s *tunnelSource) datagram() ([]byte, bool) {
 // counted.
 func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	s.stats.Datagrams++
-	p := s.sender(b)
-	if p == nil || p.from != s.from[s.at].Addr().Unmap() {
+	p, h, inner, err := s.unwrap(b, s.from[s.at].Addr().Unmap())
+	if p == nil {
 		s.stats.UnknownPeer++
 		return a, false
 	}
-	var h encap.UDPHeader
-	var err error
-	if p.opener != nil {
-		h, a.Bytes, err = p.opener.Open(b)
-	} else {
-		h, a.Bytes, err = encap.ParseUDP(b)
-	}
+	a.Bytes = inner
 	if err == nil && p.opener == nil && s.ZeroChecksum {
 		err = encap.CheckZeroChecksum(h, a.Bytes)
 	}
@@ -141,6 +136,7 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 		s.stats.refuse(err)
 		return a, false
 	}
+	p.received++
 	if h.Partial {
 		var pkt flowcell.Packet
 		if pkt.Parse(a.Bytes) != nil || !pkt.IsTCP() && (pkt.Flow.Proto != flowcell.ProtoUDP || pkt.Fragment) {
@@ -154,19 +150,55 @@ func (s *tunnelSource) open(b []byte) (a Arrived, ok bool) {
 	return a, true
 }
 
-// sender returns the peer that has the inner source address; nil if none has. Anybody
-// may have made the bytes up.
-func (s *tunnelSource) sender(b []byte) *peer {
+// unwrap takes a packet out of a datagram, and returns the peer that has sent it. That is the
+// peer at the outer address that has the inner source address. It is nil if there is none,
+// and if a peer has sent what is not its own. Anybody may have made the bytes up.
+func (s *tunnelSource) unwrap(b []byte, from netip.Addr) (p *peer, h encap.UDPHeader, inner []byte, err error) {
+	if pair, ok := encap.UDPPair(b); ok {
+		return s.unwrapHidden(b, pair, from)
+	}
 	src, ok := encap.UDPInnerSource(b)
 	if !ok {
-		return nil
+		return nil, h, nil, nil
 	}
-	return s.behind(src)
+	if p = s.tunnel.from.behind(src); p == nil || p.from != from {
+		return nil, h, nil, nil
+	}
+	if p.opener != nil {
+		h, inner, err = p.opener.Open(b)
+	} else {
+		h, inner, err = encap.ParseUDP(b)
+	}
+	return p, h, inner, err
+}
+
+// unwrapHidden is unwrap for an encrypted inner packet. The peers that have the datagram's
+// number are tried one after the other.
+func (s *tunnelSource) unwrapHidden(b []byte, pair uint32, from netip.Addr) (p *peer, h encap.UDPHeader, inner []byte, err error) {
+	s.tried = s.tunnel.from.pairs.find(s.tried[:0], pair, from)
+	if len(s.tried) > 1 { // Open may spoil what it does not open
+		s.spare = append(s.spare[:0], b...)
+	}
+	for i, q := range s.tried {
+		if i > 0 {
+			copy(b, s.spare)
+		}
+		p = q
+		if h, inner, err = p.opener.Open(b); err == nil {
+			break
+		}
+	}
+	if err == nil && p != nil {
+		if src, ok := encap.InnerSource(inner); !ok || s.tunnel.from.behind(src) != p {
+			return nil, h, nil, nil
+		}
+	}
+	return p, h, inner, err
 }
 
 func (s *TunnelStats) refuse(err error) {
 	switch err {
-	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPPlain, encap.ErrUDPSealed:
+	case encap.ErrUDPForged, encap.ErrUDPKey, encap.ErrUDPCipher, encap.ErrUDPPlain, encap.ErrUDPSealed:
 		s.Forged++
 	case encap.ErrUDPReplay:
 		s.Replayed++

@@ -70,6 +70,7 @@ type Detector struct {
 type Stats struct {
 	Readings  uint64 // that rates were made of
 	Flows     int    // counted
+	Foreign   int    // of these, those that sent, and whose source Config.Link does not know
 	Elephants int    // of these
 	LeftOut   int    // of these, those above Config.Max
 }
@@ -96,6 +97,7 @@ func (d *Detector) Read(now time.Duration, counts []Count) (elephants []Rate) {
 		return nil
 	}
 	clear(d.spare)
+	d.stats.Foreign = 0
 	for _, c := range counts {
 		if _, twice := d.spare[c.Key]; twice {
 			continue
@@ -112,8 +114,13 @@ func (d *Detector) Read(now time.Duration, counts []Count) (elephants []Rate) {
 		if sent == 0 {
 			continue
 		}
-		if r, ok := d.judge(c.Key, float64(sent)*8/took.Seconds()); ok {
-			elephants = append(elephants, r)
+		f := c.Key.Flow()
+		link, bits := d.cfg.Link(f.Src.Addr()), float64(sent)*8/took.Seconds()
+		switch {
+		case !(link > 0):
+			d.stats.Foreign++
+		case bits > d.cfg.Share*link:
+			elephants = append(elephants, Rate{f, min(bits, link)}) // more than the link's: the reading was late
 		}
 	}
 	d.was, d.spare, d.at, d.begun = d.spare, d.was, now, true
@@ -125,14 +132,6 @@ func (d *Detector) Read(now time.Duration, counts []Count) (elephants []Rate) {
 		return cmp.Or(cmp.Compare(b.Bits, a.Bits), compareFlows(a.Flow, b.Flow))
 	})
 	return elephants[:min(len(elephants), d.cfg.Max)]
-}
-
-// judge says whether a flow of this rate is an elephant. A rate beyond the link is the link's:
-// the reading was late.
-func (d *Detector) judge(k Key, bits float64) (Rate, bool) {
-	f := k.Flow()
-	link := d.cfg.Link(f.Src.Addr())
-	return Rate{f, min(bits, link)}, link > 0 && bits > d.cfg.Share*link
 }
 
 // Stats returns what the readings were.

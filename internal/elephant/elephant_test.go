@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -33,6 +34,36 @@ func TestKey_isTheFlows(t *testing.T) {
 		{netip.MustParseAddrPort("[::ffff:10.0.0.1]:1"), netip.MustParseAddrPort("[::ffff:10.0.0.2]:1"), TCP}} {
 		if f.Check() == nil {
 			t.Errorf("%v is good", f)
+		}
+	}
+}
+
+// A flow that is printed is read again, and what is no flow is not.
+func TestParseFlow(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	at := func(six bool) netip.AddrPort {
+		var a [16]byte
+		for i := range a {
+			a[i] = byte(rng.Uint32())
+		}
+		if six {
+			return netip.AddrPortFrom(netip.AddrFrom16(a), uint16(rng.Uint32()))
+		}
+		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(a[:4])), uint16(rng.Uint32()))
+	}
+	for n := range 256 * 4 {
+		f := Flow{Src: at(n%2 > 0), Dst: at(n%2 > 0), Protocol: uint8(n / 4)}
+		if got, err := ParseFlow(f.String()); got != f || err != nil {
+			t.Errorf("%v: %v, %v", f, got, err)
+		}
+	}
+	for text, want := range map[string]string{
+		"": "must be", "tcp nonsense": "must be", "tcp 10.0.0.2:1 > 10.1.0.2:2 > 10.2.0.2:3": "must be", "tcp 10.0.0.2:1 < 10.1.0.2:2": "must be",
+		"tcp  10.0.0.2:1 > 10.1.0.2:2": "must be", "sctp 10.0.0.2:1 > 10.1.0.2:2": "protocol", "256 10.0.0.2:1 > 10.1.0.2:2": "protocol",
+		"tcp 10.0.0.2 > 10.1.0.2:2": "source", "udp 10.0.0.2:1 > 10.1.0.2:65536": "destination",
+	} {
+		if f, err := ParseFlow(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, %v; want an error with %q", text, f, err, want)
 		}
 	}
 }
@@ -98,7 +129,13 @@ func TestDetector_findsThoseAboveTheShare(t *testing.T) {
 				found++
 			}
 		}
-		if s := d.Stats(); s.Flows != len(counts) || s.Elephants != len(got) || s.Readings != uint64(reading) {
+		foreign := 0
+		for n, f := range flows {
+			if n%4 == 3 && f.sent > 0 && f.counted > 0 {
+				foreign++
+			}
+		}
+		if s := d.Stats(); s.Foreign != foreign || s.Flows != len(counts) || s.Elephants != len(got) || s.Readings != uint64(reading) {
 			t.Fatalf("%+v of %d flows, %d elephants", s, len(counts), len(got))
 		}
 	}
@@ -176,22 +213,5 @@ func TestPins_areBoundedAndExpire(t *testing.T) {
 	}
 	if got, want := p.List(), []Pin{{flow(1), 3, via, 1}, {flow(2), 0, via, 2}}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
-	}
-}
-
-// BenchmarkDetector_Read reads as many flows as a program counts.
-func BenchmarkDetector_Read(b *testing.B) {
-	d := mustDetector(b, Config{Link: func(netip.Addr) float64 { return 1e9 }})
-	counts := make([]Count, MaxCounted)
-	for n := range counts {
-		f := flow(n)
-		f.Dst = netip.AddrPortFrom(f.Dst.Addr(), uint16(n/1000))
-		counts[n].Key = f.Key()
-	}
-	for i := range b.N {
-		for n := range counts {
-			counts[n].Bytes += uint64(n)
-		}
-		d.Read(time.Duration(1+i)*time.Second, counts)
 	}
 }

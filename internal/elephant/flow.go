@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/netip"
+	"strconv"
+	"strings"
 )
 
 // Protocols whose flows are counted and pinned.
@@ -18,15 +20,44 @@ type Flow struct {
 	Protocol uint8
 }
 
+// protocolNames are as String has them. Other protocols are numbers.
+var protocolNames = map[uint8]string{TCP: "tcp", UDP: "udp"}
+
+// String is what ParseFlow reads.
 func (f Flow) String() string {
-	name := fmt.Sprint(f.Protocol)
-	switch f.Protocol {
-	case TCP:
-		name = "tcp"
-	case UDP:
-		name = "udp"
+	name, ok := protocolNames[f.Protocol]
+	if !ok {
+		name = fmt.Sprint(f.Protocol)
 	}
 	return fmt.Sprintf("%s %v > %v", name, f.Src, f.Dst)
+}
+
+// ParseFlow reads a flow as String writes it, such as "tcp 10.0.0.2:5000 > 10.1.0.2:80".
+func ParseFlow(text string) (f Flow, err error) {
+	words := strings.Split(text, " ")
+	if len(words) != 4 || words[2] != ">" {
+		return f, fmt.Errorf("flow %q: must be like tcp 10.0.0.2:5000 > 10.1.0.2:80", text)
+	}
+	if f.Protocol, err = parseProtocol(words[0]); err != nil {
+		return f, fmt.Errorf("flow %q: protocol: %w", text, err)
+	}
+	if f.Src, err = netip.ParseAddrPort(words[1]); err != nil {
+		return f, fmt.Errorf("flow %q: source: %w", text, err)
+	}
+	if f.Dst, err = netip.ParseAddrPort(words[3]); err != nil {
+		return f, fmt.Errorf("flow %q: destination: %w", text, err)
+	}
+	return f, nil
+}
+
+func parseProtocol(name string) (uint8, error) {
+	for p, n := range protocolNames {
+		if n == name {
+			return p, nil
+		}
+	}
+	n, err := strconv.ParseUint(name, 10, 8)
+	return uint8(n), err
 }
 
 // Check says why the programs cannot know a flow.

@@ -65,6 +65,12 @@ func (p *Pins) check(now time.Duration, f Flow, path int, via netip.Addr, valid 
 	return nil
 }
 
+// Holds reports whether a flow has a pin that has not expired.
+func (p *Pins) Holds(now time.Duration, f Flow) bool {
+	pin, ok := p.of[f]
+	return ok && pin.Until > now
+}
+
 // Drop forgets a flow's pin.
 func (p *Pins) Drop(f Flow) { delete(p.of, f) }
 

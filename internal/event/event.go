@@ -50,6 +50,16 @@ const (
 	Device           Name = "device"
 )
 
+// A mesh.
+const (
+	PeerUp            Name = "peer_up" // or it has another endpoint, or other prefixes
+	PeerGone          Name = "peer_gone"
+	PeerRefused       Name = "peer_refused" // a registration does not count, or not all of it
+	DirectoryLost     Name = "directory_lost"
+	DirectoryFollowed Name = "directory_followed"
+	KeyRenewed        Name = "key_renewed"
+)
+
 // Suppressed tells how many events of a name were not told.
 const Suppressed Name = "suppressed"
 
@@ -58,5 +68,6 @@ func Names() []Name {
 	return []Name{Started, Stopping, Reloaded, ReloadRefused, Configured, Limited, Late, ClockSet,
 		OutOfTheWay, BackAtWork, Trouble, Recovered, Repaired, Foreign,
 		Rack, Carrier, Topology, LinksDown, LinksUp, PathDown, PathUp, UplinkDown, UplinkUp, UplinkRenamed, NeighbourDown, NeighbourUp,
-		SwitchesRefused, SwitchesBelieved, Scheduled, Unscheduled, Doubt, Device, Suppressed}
+		SwitchesRefused, SwitchesBelieved, Scheduled, Unscheduled, Doubt, Device,
+		PeerUp, PeerGone, PeerRefused, DirectoryLost, DirectoryFollowed, KeyRenewed, Suppressed}
 }

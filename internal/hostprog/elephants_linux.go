@@ -66,7 +66,7 @@ func (o *Spray) putPins() error {
 			}
 		}
 	}
-	if _, err := kernel.SyncMap(o.pinned, want); err != nil {
+	if _, err := o.obeyed.Set(want); err != nil {
 		return fmt.Errorf("pins: %w", kernel.Explain(err))
 	}
 	return nil

@@ -143,6 +143,7 @@ func TestSpray_elephantsLikeTheOracle(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			obeyed := r.spray.obeyed
 			for range 40 {
 				r.pin(t, now)
 				for range 2 {
@@ -151,6 +152,9 @@ func TestSpray_elephantsLikeTheOracle(t *testing.T) {
 					}
 					r.fail(t)
 				}
+			}
+			if r.spray.obeyed != obeyed || obeyed == nil {
+				t.Error("what the kernel has was forgotten")
 			}
 			got, err := r.spray.Elephants()
 			if err != nil || got != r.want || got.Pinned == 0 || got.Unpinned == 0 {

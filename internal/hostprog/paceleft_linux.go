@@ -90,7 +90,7 @@ func highestOf(msg []byte) uint64 {
 	if len(msg) < length {
 		return 0
 	}
-	attributes, err := nl.ParseRouteAttr(msg[length:])
+	attributes, err := kernel.ParseAttrs(msg[length:])
 	if err != nil {
 		return 0
 	}

@@ -29,8 +29,9 @@ type Spray struct {
 	duty     elephant.Duty
 	counted  *ebpf.Map // of elephants
 	pinned   *ebpf.Map
-	pins     []PathPin // of SetPins
-	uplinks  []Uplink  // SprayConfig.Uplinks
+	obeyed   *kernel.Mirror[elephant.Key, kernel.PinValue] // of pinned
+	pins     []PathPin                                     // of SetPins
+	uplinks  []Uplink                                      // SprayConfig.Uplinks
 	bounces  *ebpf.Map
 	switches map[pathWord]netip.Addr // of bounces
 	ends     map[pathWord]end        // of these, where outer headers lead whose addresses are not the words

@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/vishvananda/netlink"
 
+	"weft/internal/elephant"
 	"weft/internal/kernel"
 )
 
@@ -103,6 +104,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	o.drawn = drawn{choices: objects.Choices, active: objects.Active}
 	o.peers, o.local = objects.Peers, objects.Local
 	o.counted, o.pinned = objects.Counted, objects.Pins
+	o.obeyed = kernel.NewMirror[elephant.Key, kernel.PinValue](o.pinned)
 	o.also = []io.Closer{objects.Bounces, objects.Racks, objects.Racks6, objects.Groups, objects.Choices, objects.Active, objects.Peers, objects.Local, o.counted, o.pinned}
 	if err := o.own(link, objects.WeftSpray, objects.Counters, objects.Heartbeat); err != nil {
 		return err

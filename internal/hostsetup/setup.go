@@ -62,6 +62,7 @@ type Options struct {
 	Own    []netip.Prefix // addresses that the TUN has besides
 	Tunnel []netip.Prefix // destinations of which every packet goes into the TUN, and TCP to Fabric besides
 
+	Peerless  bool             // Tunnel may be empty: its peers come later
 	Endpoints []netip.AddrPort // where the tunnel's own datagrams go, which must not go into the TUN
 
 	// Strict are devices with a strict reverse path filter by which packets come in from
@@ -162,7 +163,7 @@ func PlanFor(o Options) (Plan, error) {
 
 func (o Options) check() error {
 	switch {
-	case len(o.Fabric) == 0 && len(o.Tunnel) == 0:
+	case len(o.Fabric) == 0 && len(o.Tunnel) == 0 && !o.Peerless:
 		return fmt.Errorf("host plan: neither Fabric nor Tunnel has a destination; give one of them")
 	case len(o.Fabric) > 0 && o.Uplink == "":
 		return fmt.Errorf("host plan: Uplink is missing; name the device that leads into the fabric")

@@ -24,6 +24,7 @@ type Setup struct {
 	h        *netlink.Handle
 	lock     *Lock
 	state    hostState
+	kept     keptSettings
 }
 
 // Apply configures the network namespace of the calling thread as planned, except
@@ -125,8 +126,12 @@ func (s *Setup) apply(p Plan) (mended []string, err error) {
 }
 
 func (s *Setup) syncSettings() (changed []string, err error) {
+	s.kept.keep(s.plan.Sysctls)
 	for _, c := range s.plan.Sysctls {
-		was, err2 := changeSetting(c.Key, c.Value)
+		was, err2 := s.kept.read(c.Key)
+		if err2 == nil && was != c.Value {
+			err2 = putSetting(c.Key, c.Value)
+		}
 		if err2 == nil && was != c.Value {
 			changed = append(changed, fmt.Sprintf("setting %s was %s: set to %s", c.Key, was, c.Value))
 		}
@@ -228,7 +233,7 @@ func (s *Setup) undo() error {
 	_, routes := syncHostRoutes(s.h, nil)
 	err := errors.Join(rules, routes)
 	for _, v := range s.state.Sysctls {
-		err = errors.Join(err, v.restore())
+		err = errors.Join(err, v.restore(putSetting))
 	}
 	if a := s.state.LinkLocal; a != nil {
 		err = errors.Join(err, a.remove(s.h))
@@ -242,6 +247,7 @@ func (s *Setup) undo() error {
 // close lets go of the namespace, for good: without leaving a directory.
 func (s *Setup) close(forGood bool) {
 	s.h.Close()
+	s.kept.close()
 	if forGood {
 		s.lock.Remove(stateName, stateName+".new", StatusSocket)
 	} else {
@@ -250,15 +256,16 @@ func (s *Setup) close(forGood bool) {
 	s.lock = nil
 }
 
-func (v savedValue) restore() error {
+// restore puts a setting back with put, unless that changes nothing or somebody else has changed it.
+func (v savedValue) restore(put func(key, value string) error) error {
 	now, err := readSetting(v.Key)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && now != v.Set {
-		return nil // the device is gone, or somebody else wants it otherwise
+	if errors.Is(err, fs.ErrNotExist) || err == nil && (now != v.Set || now == v.Former) {
+		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return writeSetting(v.Key, v.Former)
+	return put(v.Key, v.Former)
 }
 
 func settingPath(key string) string {
@@ -271,20 +278,6 @@ func readSetting(key string) (string, error) {
 		return "", kernel.Explain(fmt.Errorf("sysctl %s: %w", key, err))
 	}
 	return strings.TrimSpace(string(b)), nil
-}
-
-func writeSetting(key, value string) error {
-	_, err := changeSetting(key, value)
-	return err
-}
-
-// changeSetting writes a setting that differs, and returns what it was.
-func changeSetting(key, value string) (was string, err error) {
-	was, err = readSetting(key)
-	if err != nil || was == value {
-		return was, err
-	}
-	return was, putSetting(key, value)
 }
 
 func putSetting(key, value string) error {

@@ -30,14 +30,16 @@ func hostNamespace(t *testing.T, node string) string {
 		}
 	}
 	ns := kerneltest.Namespace(t, node)
-	t.Cleanup(func() {
+	removeDir := func() {
 		kernel.InNamespace(ns, func() error {
 			if dir, err := Dir(); err == nil {
 				os.RemoveAll(dir)
 			}
 			return nil
 		})
-	})
+	}
+	removeDir() // that of a namespace which is gone, and whose inode the kernel has used again
+	t.Cleanup(removeDir)
 	// Link-local addresses would come up some time later.
 	kerneltest.Shell(t, ns, `sysctl -qw net.ipv6.conf.default.addr_gen_mode=1
 		ip link add p0 type veth peer name far0
@@ -145,6 +147,7 @@ func TestRepair_findsNothingBehindApply(t *testing.T) {
 // die imitates the end of a process: the kernel closes what it has open.
 func (s *Setup) die() {
 	s.h.Close()
+	s.kept.close()
 	s.lock.Release()
 }
 

@@ -47,36 +47,6 @@ func MapOf(id ebpf.ProgramID, name string) (*ebpf.Map, error) {
 	return ProgramMap(prog, name)
 }
 
-// SyncMap makes a hash map's entries those of want and returns how many it has changed. It
-// empties want. Entries that stay the same are in the map all the time.
-func SyncMap[K, V comparable](m *ebpf.Map, want map[K]V) (changed int, err error) {
-	var key K
-	var value V
-	var stale []K
-	it := m.Iterate()
-	for it.Next(&key, &value) {
-		if wanted, ok := want[key]; !ok {
-			stale = append(stale, key)
-		} else if wanted == value {
-			delete(want, key)
-		}
-	}
-	if err := it.Err(); err != nil {
-		return 0, err
-	}
-	for _, key := range stale {
-		if err := m.Delete(key); err != nil {
-			return 0, err
-		}
-	}
-	for key, value := range want {
-		if err := m.Put(key, value); err != nil {
-			return 0, err
-		}
-	}
-	return len(stale) + len(want), nil
-}
-
 // SumCounters adds up the counters of all CPUs, in the order of the program's
 // enum.
 func SumCounters(m *ebpf.Map, sums ...*uint64) error {

@@ -75,6 +75,7 @@ func everything(ways, racks int) prometheus.Collector {
 		w.Updates(Updates{Rejected: map[string]uint64{"forged": 1}})
 		w.Blame([]Blamed{{Places: []string{"a0.2-c1.1"}, Kinds: []string{"link"}, Loss: 0.02}})
 		w.LateCut(true)
+		w.Mesh(Mesh{Peers: 3, Lingering: 1, Registered: true})
 	})
 }
 

@@ -10,6 +10,7 @@ var (
 	schedulerRefused  = counter("weft_scheduler_refused_total", "Flows and placements that were refused, by reason.", "reason")
 	schedulerDropped  = counter("weft_scheduler_dropped_flows_total", "Flows reported above a node's budget, or while another scheduler leads.")
 	schedulerChanged  = counter("weft_scheduler_placements_changed_total", "Placements that are new or have another path.")
+	schedulerWaiting  = gauge("weft_scheduler_placements_unwritten", "Changes of placements that etcd has not taken yet. No round is computed until it has.")
 	schedulerEtcd     = counter("weft_scheduler_etcd_errors_total", "Times that etcd did not answer or refused.")
 	schedulerRound    = gauge("weft_scheduler_round_seconds", "How long the latest round of placing took.")
 )
@@ -18,6 +19,7 @@ var (
 type Scheduler struct {
 	Leads                        bool
 	Nodes, Flows, Placed         int
+	Unwritten                    int
 	Rejected, Refused            map[string]uint64
 	Dropped, Changed, EtcdErrors uint64
 	Round                        time.Duration
@@ -37,6 +39,7 @@ func (w Writer) Scheduler(s Scheduler) {
 	}
 	w.count(schedulerDropped, s.Dropped)
 	w.count(schedulerChanged, s.Changed)
+	w.put(schedulerWaiting, float64(s.Unwritten))
 	w.count(schedulerEtcd, s.EtcdErrors)
 	w.seconds(schedulerRound, s.Round)
 }

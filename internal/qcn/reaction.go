@@ -23,8 +23,10 @@ type Config struct {
 	Hyper float64
 
 	// Cycle is the byte counter's: a cycle ends when so many bytes were sent, after fast
-	// recovery half as many. 0 is 150,000, a hundred packets.
+	// recovery Active. 0 is 150,000, a hundred packets.
 	Cycle uint64
+	// Active is the byte counter's cycle after fast recovery. 0 is half of Cycle.
+	Active uint64
 	// Timer is the timer's cycle, after fast recovery half of it. 0 is 15 ms. Less than 0
 	// means that there is none: the byte-counter-only model of the thesis, which has no
 	// hyper-active increase.
@@ -46,6 +48,9 @@ func (c Config) complete() (Config, error) {
 	}
 	if c.Cycle == 0 {
 		c.Cycle = 150_000
+	}
+	if c.Active == 0 {
+		c.Active = max(c.Cycle/2, 1)
 	}
 	if c.Timer == 0 {
 		c.Timer = 15 * time.Millisecond
@@ -70,6 +75,17 @@ type Reaction struct {
 	due    time.Duration // the end of the timer's cycle
 	cycles int           // of the byte counter since the last feedback
 	ticks  int           // of the timer
+}
+
+// NewReaction returns the reaction point of a flow that sends at a rate, in bytes a second. An
+// error names the field of c that is wrong.
+func NewReaction(c Config, rate float64, now time.Duration) (*Reaction, error) {
+	c, err := c.complete()
+	if err != nil {
+		return nil, err
+	}
+	r := newReaction(c, rate, now)
+	return &r, nil
 }
 
 // newReaction returns the reaction point of a flow that sends at a rate. c is complete.
@@ -107,12 +123,12 @@ func (r *Reaction) Sent(bytes uint64) {
 	for {
 		cycle := r.config.Cycle
 		if r.cycles >= r.config.Recovery {
-			cycle /= 2
+			cycle = r.config.Active
 		}
-		if r.sent < max(cycle, 1) {
+		if r.sent < cycle {
 			return
 		}
-		r.sent -= max(cycle, 1)
+		r.sent -= cycle
 		r.cycles++
 		r.raise()
 	}

@@ -10,12 +10,11 @@ const mbit = 1e6 / 8
 
 func mustReaction(t *testing.T, c Config, rate float64) *Reaction {
 	t.Helper()
-	c, err := c.complete()
+	r, err := NewReaction(c, rate, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newReaction(c, rate, 0)
-	return &r
+	return r
 }
 
 func near(a, b float64) bool { return math.Abs(a-b) <= 1e-9*math.Abs(b) }
@@ -48,6 +47,25 @@ func TestReaction_thesis(t *testing.T) {
 	r.Feedback(63, 0)
 	if r.Rate() < before/2 || r.Rate() > before*0.51 || r.target != before || r.cycles != 0 {
 		t.Errorf("the strongest feedback: %g of %g", r.Rate(), before)
+	}
+}
+
+// The thesis' figure has cycles of 600 packets in fast recovery and of 100 after it (§5.5.3).
+func TestReaction_cycleAfterRecovery(t *testing.T) {
+	r := mustReaction(t, Config{Floor: mbit, Limit: 1000 * mbit, Increase: 1.5 * mbit, Timer: -1, Cycle: 900_000, Active: 150_000}, 800*mbit)
+	r.Feedback(32, 0)
+	r.Sent(5*900_000 - 1)
+	if r.cycles != 4 {
+		t.Fatalf("%d cycles, a byte before the fifth ends", r.cycles)
+	}
+	if r.Sent(1); r.cycles != 5 || r.target != 800*mbit {
+		t.Fatalf("%d cycles, target %g", r.cycles, r.target/mbit)
+	}
+	if r.Sent(149_999); r.cycles != 5 {
+		t.Fatal("a cycle of active increase ends a byte early")
+	}
+	if r.Sent(1); r.cycles != 6 || !near(r.target, 801.5*mbit) {
+		t.Fatalf("%d cycles, target %g Mbit/s, want 801.5", r.cycles, r.target/mbit)
 	}
 }
 

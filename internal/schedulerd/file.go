@@ -2,8 +2,8 @@ package schedulerd
 
 import (
 	"crypto/tls"
-	"crypto/x509"
 	_ "embed"
+	"errors"
 	"fmt"
 	"math"
 	"net/netip"
@@ -15,6 +15,7 @@ import (
 	"weft/hedera"
 	"weft/internal/config"
 	"weft/internal/elephant"
+	"weft/internal/etcdclient"
 	"weft/internal/eventlog"
 	"weft/internal/service"
 	"weft/topology"
@@ -112,10 +113,15 @@ func parse(text []byte, name string) (*File, error) {
 }
 
 const (
-	maxEndpoints  = 16
 	maxFlows      = 1 << 20
 	maxIterations = 1 << 20
+	// maxPeriod leaves room for the periods that a placement lasts.
+	maxPeriod = elephant.MaxValid / 4
 )
+
+// leastLifetime is how long placements must last for flows to keep their paths when a leader dies: until
+// the next one is elected, and has told them.
+func (f *File) leastLifetime() time.Duration { return f.Etcd.TTL + 3*f.Period }
 
 // validate checks all, and reads what the file names. The first error names its key and
 // line.
@@ -138,10 +144,13 @@ func (f *File) validate() (err error) {
 	switch {
 	case f.Iterations < 0 || f.Iterations > maxIterations:
 		return f.lines.Errorf("iterations", "is %d, must be from 0 to %d", f.Iterations, maxIterations)
-	case f.Period < 10*time.Millisecond || f.Period > elephant.MaxValid/2:
-		return f.lines.Errorf("period", "is %v, must be from 10ms to %v", f.Period, elephant.MaxValid/2)
-	case f.Lifetime < 2*f.Period || f.Lifetime > elephant.MaxValid: // nodes cut what is longer
-		return f.lines.Errorf("lifetime", "is %v, must be from twice the period, %v, to %v", f.Lifetime, 2*f.Period, elephant.MaxValid)
+	case f.Period < 10*time.Millisecond || f.Period > maxPeriod:
+		return f.lines.Errorf("period", "is %v, must be from 10ms to %v", f.Period, maxPeriod)
+	case f.Lifetime > elephant.MaxValid: // nodes cut what is longer
+		return f.lines.Errorf("lifetime", "is %v, must be at most %v", f.Lifetime, elephant.MaxValid)
+	case f.Lifetime < f.leastLifetime():
+		return f.lines.Errorf("lifetime", "is %v, must be at least etcd.ttl and three periods, %v, or all placements end when a leader dies; raise lifetime, up to %v, or lower etcd.ttl, which is %v, or period",
+			f.Lifetime, f.leastLifetime(), elephant.MaxValid, f.Etcd.TTL)
 	case !(f.Threshold > 0 && f.Threshold <= 1):
 		return f.lines.Errorf("threshold", "is %v, must be a part of a link: above 0, at most 1", f.Threshold)
 	case f.MaxFlows < 1 || f.MaxFlows > maxFlows:
@@ -208,15 +217,10 @@ func (f *File) checkUpdates() (err error) {
 	return nil
 }
 
-func (f *File) checkEtcd() error {
+func (f *File) checkEtcd() (err error) {
 	e := &f.Etcd
-	if n := len(e.Endpoints); n < 1 || n > maxEndpoints {
-		return f.lines.Errorf("etcd.endpoints", "are %d: give 1 to %d addresses with ports, such as 127.0.0.1:2379", n, maxEndpoints)
-	}
-	for _, a := range e.Endpoints {
-		if host, port, ok := strings.Cut(a, ":"); !ok || host == "" || port == "" || strings.Contains(a, "/") {
-			return f.lines.Errorf("etcd.endpoints", "%q is no address with a port, such as 127.0.0.1:2379", a)
-		}
+	if err := etcdclient.CheckEndpoints(e.Endpoints); err != nil {
+		return f.lines.Errorf("etcd.endpoints", "%w", err)
 	}
 	switch {
 	case !strings.HasPrefix(e.Prefix, "/") || len(e.Prefix) > 200 || slices.Contains([]byte(e.Prefix), 0):
@@ -228,25 +232,11 @@ func (f *File) checkEtcd() error {
 	case e.CA == "" && e.Cert == "":
 		return nil
 	}
-	f.tls = &tls.Config{MinVersion: tls.VersionTLS12}
-	if e.CA != "" {
-		pem, err := config.Read(e.CA, program)
-		if err != nil {
-			return f.lines.Errorf("etcd.ca", "%w", err)
-		}
-		f.tls.RootCAs = x509.NewCertPool()
-		if !f.tls.RootCAs.AppendCertsFromPEM(pem) {
-			return f.lines.Errorf("etcd.ca", "%s has no certificate in PEM", e.CA)
-		}
+	f.tls, err = etcdclient.TLS{CA: e.CA, Cert: e.Cert, Key: e.Key}.Config(func(file string) ([]byte, error) { return config.Read(file, program) })
+	if wrong, ok := errors.AsType[*etcdclient.FileError](err); ok {
+		return f.lines.Errorf("etcd."+wrong.Option, "%w", wrong.Err)
 	}
-	if e.Cert != "" {
-		pair, err := tls.LoadX509KeyPair(e.Cert, e.Key)
-		if err != nil {
-			return f.lines.Errorf("etcd.cert", "%w", err)
-		}
-		f.tls.Certificates = []tls.Certificate{pair}
-	}
-	return nil
+	return err
 }
 
 // prefix is of the fabric's keys: schedulers of different fabrics do not meet.

@@ -6,24 +6,16 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.uber.org/zap"
 
 	"weft/hedera"
 	"weft/hedera/store"
+	"weft/internal/etcdclient"
 	"weft/internal/event"
 	"weft/internal/eventlog"
 )
 
 // againAfter is how long a scheduler waits after a term, or after etcd did not answer.
 const againAfter = 200 * time.Millisecond
-
-// maxFailures is after how many rounds in a row that could not be written a leader resigns.
-const maxFailures = 5
-
-// maxWrite is how many changes are written at once: what was written of more is not written again.
-const maxWrite = 1000
-
-var errSession = errors.New("etcd: the session has ended: etcd was not reached for etcd.ttl")
 
 // candidate campaigns, and leads.
 type candidate struct {
@@ -32,20 +24,15 @@ type candidate struct {
 	log    *eventlog.Log
 	seed   uint64
 	period time.Duration
+	now    func() time.Duration
+
+	atOnce   int           // maxWrite, but for tests
+	writeFor time.Duration // writeFor, but for tests
 }
 
 // dial makes a client of etcd. It does not wait for it.
 func dial(f *File) (*clientv3.Client, error) {
-	scheme := "http://"
-	if f.tls != nil {
-		scheme = "https://"
-	}
-	var list []string
-	for _, e := range f.Etcd.Endpoints {
-		list = append(list, scheme+e)
-	}
-	return clientv3.New(clientv3.Config{Endpoints: list, TLS: f.tls, Logger: zap.NewNop(),
-		DialKeepAliveTime: f.Etcd.TTL, DialKeepAliveTimeout: f.Etcd.TTL})
+	return etcdclient.New(f.Etcd.Endpoints, f.tls, f.Etcd.TTL)
 }
 
 // run campaigns and leads until the context ends.
@@ -84,10 +71,10 @@ func (c *candidate) term(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer term.Close()
+	defer c.resign(term)
 	defer context.AfterFunc(term.Context(), cancel)() // nothing is waited for that is too late
 	c.seed++
-	loop, err := c.begin(ctx, term)
+	loop, all, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -95,109 +82,47 @@ func (c *candidate) term(ctx context.Context) error {
 	c.server.lead(loop, term.Epoch())
 	c.log.Infof(event.Configured, "this scheduler leads: epoch %d, %d flows taken over", term.Epoch(), taken)
 	defer c.server.lead(nil, 0)
-	return c.rounds(ctx, term)
+	return c.rounds(ctx, term, all)
 }
 
-// begin takes over what the leader before has placed, under this term's lease.
-func (c *candidate) begin(ctx context.Context, term *store.Term) (*hedera.Loop, error) {
+// resign ends a term in order.
+func (c *candidate) resign(term *store.Term) {
+	if err := term.Close(); err != nil {
+		c.log.Warnf(event.Trouble, "%s: etcd may believe for etcd.ttl that this scheduler leads: %v", notResigned, err)
+	}
+}
+
+const notResigned = "the term did not end in order"
+
+// begin takes over what the leader before has placed. It is to be written under this term's lease. What
+// counts no more is to be removed, and withdrawn.
+func (c *candidate) begin(ctx context.Context) (*hedera.Loop, *ledger, error) {
 	c.server.mu.Lock()
 	config := c.server.file.loop(c.seed)
 	c.server.mu.Unlock()
 	loop, err := hedera.NewLoop(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	ctx, cancel := c.bounded(ctx)
+	ctx, cancel := c.bounded(ctx, c.store.Lifetime)
 	defer cancel()
 	stored, _, err := store.Load(ctx, c.store, config.MaxFlows)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var put, remove []hedera.Assignment
+	l := &ledger{todo: newUnwritten()}
 	for _, a := range stored {
 		if loop.Adopt(a, c.server.now()) == nil {
-			put = append(put, a)
+			l.placed = append(l.placed, a)
 		} else {
-			remove = append(remove, a)
+			l.withdrawn = append(l.withdrawn, a)
 		}
 	}
-	return loop, term.Write(ctx, put, remove)
+	l.todo.add(l.placed, l.withdrawn)
+	return loop, l, nil
 }
 
-// bounded is for what etcd is to do while this scheduler leads and placements last.
-func (c *candidate) bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, min(c.store.TTL, c.store.Lifetime))
-}
-
-// rounds places flows once a period.
-func (c *candidate) rounds(ctx context.Context, term *store.Term) error {
-	todo := newUnwritten()
-	var withdrawn []hedera.Assignment // that nodes have not been told of
-	failures := 0
-	tick := time.NewTicker(c.period)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return sessionError(term)
-		case <-tick.C:
-		}
-		placed, changed, ended := c.server.round()
-		todo.add(changed, ended)
-		withdrawn = append(withdrawn, ended...)
-		begun := time.Now()
-		err := c.commit(ctx, term, todo, placed)
-		if errors.Is(err, store.ErrDeposed) {
-			return err
-		}
-		if err != nil {
-			// Nobody is told what may not be stored. Placements expire until etcd answers.
-			if failures++; failures == maxFailures || ctx.Err() != nil {
-				return err
-			}
-			c.failed(err)
-			continue
-		}
-		failures = 0
-		if term.Context().Err() != nil {
-			return errSession
-		}
-		c.server.mu.Lock()
-		c.server.stats.writeMS, c.server.stats.lastError = float64(time.Since(begun))/1e6, ""
-		c.server.mu.Unlock()
-		c.server.tell(placed, withdrawn, c.store.Lifetime)
-		withdrawn = nil
-	}
-}
-
-// sessionError says whether a term has ended for its session.
-func sessionError(term *store.Term) error {
-	if term.Context().Err() != nil {
-		return errSession
-	}
-	return nil
-}
-
-// commit writes what has changed.
-func (c *candidate) commit(ctx context.Context, term *store.Term, todo *unwritten, placed []hedera.Assignment) error {
-	ctx, cancel := c.bounded(ctx)
-	defer cancel()
-	kept, err := term.Keep(ctx)
-	if err != nil {
-		return err
-	}
-	if !kept {
-		todo.add(placed, nil) // the lease had ended, and all with it
-	}
-	put, remove := todo.lists()
-	for {
-		some, gone := put[:min(len(put), maxWrite)], remove[:min(len(remove), maxWrite)]
-		if err := term.Write(ctx, some, gone); err != nil {
-			return err
-		}
-		todo.written(some, gone)
-		if put, remove = put[len(some):], remove[len(gone):]; len(put)+len(remove) == 0 {
-			return nil
-		}
-	}
+// bounded is for what etcd is to do while this scheduler leads, and within a time.
+func (c *candidate) bounded(ctx context.Context, most time.Duration) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, min(c.store.TTL, most))
 }

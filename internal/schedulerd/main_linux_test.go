@@ -51,7 +51,7 @@ func localHosts() error {
 	if err := netlink.LinkSetUp(lo); err != nil {
 		return err
 	}
-	top, err := topology.Parse(testFabric)
+	top, err := topology.Parse(manyHosts) // the hosts of testFabric are some of these
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"weft/hedera/store"
 	"weft/hedera/wire"
@@ -18,7 +19,6 @@ import (
 	"weft/internal/kernel"
 	"weft/internal/metrics"
 	"weft/internal/service"
-	"weft/topoupdate/listen"
 )
 
 // dirKind is the kind of the directory that the scheduler of a network namespace has.
@@ -42,23 +42,22 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	d := &daemon{name: name, file: f, log: f.Log.To(messages), start: time.Now()}
 	defer d.log.Close()
 	service.LimitMemory()
+	client, err := dial(f)
+	if err != nil {
+		return f.lines.Errorf("etcd.endpoints", "%w", err)
+	}
+	var all sync.WaitGroup
+	defer end(&all, client, min(f.Etcd.TTL, endWithin))
 	if d.server, err = newServer(f, d.start); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer all.Wait()
 	defer d.server.conn.Close()
 	defer cancel()
 	if err := d.listen(f); err != nil {
 		return err
 	}
 	defer d.deaf()
-	client, err := dial(f)
-	if err != nil {
-		return f.lines.Errorf("etcd.endpoints", "%w", err)
-	}
-	defer client.Close()
 	where := store.Config{Client: client, Prefix: f.prefix(), Self: f.listen.String(), TTL: f.Etcd.TTL, Lifetime: f.Lifetime}
 	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary, Reload: d.reload, Alive: func() bool { return true }}
 	defer d.loop.Close()
@@ -73,7 +72,7 @@ func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 		return f.lines.Errorf("metrics.listen", "%w", err)
 	}
 	defer over.Close()
-	c := &candidate{server: d.server, store: where, log: d.log, seed: wire.Random(), period: f.Period}
+	c := &candidate{server: d.server, store: where, log: d.log, seed: wire.Random(), period: f.Period, now: d.server.now, atOnce: maxWrite, writeFor: writeFor}
 	all.Go(d.server.receive)
 	all.Go(func() { c.run(ctx) })
 	all.Go(func() { store.Watch(ctx, where, d.server.follow) })
@@ -92,7 +91,19 @@ type daemon struct {
 	server *server
 	start  time.Time
 
-	updates *listen.Listener // nil: nobody listens
+	updates *listener // nil: nobody listens
+}
+
+// endWithin is how long etcd is waited for at the end. systemd waits longer.
+const endWithin = 10 * time.Second
+
+// end waits for all that use the client of etcd, and only then closes it: a leader gives up its key by
+// it. If etcd does not answer, the key ends by itself.
+func end(all *sync.WaitGroup, client *clientv3.Client, most time.Duration) {
+	late := time.AfterFunc(most, func() { client.Close() })
+	all.Wait()
+	late.Stop()
+	client.Close()
 }
 
 func standardSocket() (string, error) {
@@ -154,6 +165,6 @@ func (d *daemon) collector() prometheus.Collector {
 	return metrics.Collector(func(w metrics.Writer) {
 		s := d.server.status()
 		w.Scheduler(metrics.Scheduler{Leads: s.Leads, Nodes: s.Nodes, Flows: s.Known, Placed: s.Placed, Rejected: s.Rejected,
-			Refused: s.Refused, Dropped: s.Dropped, Changed: s.Changed, EtcdErrors: s.EtcdErrors, Round: time.Duration(s.RoundMS * float64(time.Millisecond))})
+			Refused: s.Refused, Dropped: s.Dropped, Changed: s.Changed, Unwritten: s.Unwritten, EtcdErrors: s.EtcdErrors, Round: time.Duration(s.RoundMS * float64(time.Millisecond))})
 	})
 }

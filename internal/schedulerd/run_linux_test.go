@@ -11,10 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
-	"weft/flowcell"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
 	"weft/hedera/store/storetest"
 	"weft/hedera/wire"
 	"weft/internal/kernel/kerneltest"
@@ -27,17 +29,21 @@ const testKey = "keys:\n- {id: 1, key: c3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc3Nzc
 
 var testKeys = topoupdate.Keys{List: []topoupdate.Key{{ID: 1, Secret: bytes.Repeat([]byte("s"), 32)}}}
 
-const testFabric = "fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000"
+const (
+	testFabric = "fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000"
+	manyHosts  = "fat-tree:k=8,host-rate=1000,fabric-rate=1000,core-rate=1000"
+)
 
 // running is a weft scheduler in this process.
 type running struct {
-	t       *testing.T
+	t       testing.TB
 	at      netip.AddrPort
 	socket  string
 	file    string
 	stop    context.CancelFunc
 	signals chan os.Signal
-	done    chan error
+	ended   chan struct{} // closed when Run has returned
+	err     error         // what it has, after that
 	log     messages
 }
 
@@ -58,7 +64,7 @@ func (m *messages) String() string {
 	return m.b.String()
 }
 
-func freePort(t *testing.T) netip.AddrPort {
+func freePort(t testing.TB) netip.AddrPort {
 	t.Helper()
 	c, err := net.ListenUDP("udp", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -70,21 +76,27 @@ func freePort(t *testing.T) netip.AddrPort {
 
 func start(t *testing.T, c *storetest.Cluster, more string) *running {
 	t.Helper()
+	return startIn(t, testFabric, c, "ttl: 1s", "period: 50ms\n"+more)
+}
+
+// startIn starts a scheduler of a fabric.
+func startIn(t testing.TB, fabric string, c *storetest.Cluster, etcd, more string) *running {
+	t.Helper()
 	dir := t.TempDir()
 	r := &running{t: t, at: freePort(t), socket: filepath.Join(dir, "s"), file: filepath.Join(dir, "scheduler.yaml"),
-		signals: make(chan os.Signal), done: make(chan error, 1)}
-	text := fmt.Sprintf("topology: %s\nlisten: %v\netcd: {endpoints: [%s], ttl: 1s}\nperiod: 50ms\nstatus: %s\n%s%s",
-		testFabric, r.at, strings.Join(c.Endpoints(), ", "), r.socket, testKey, more)
+		signals: make(chan os.Signal), ended: make(chan struct{})}
+	text := fmt.Sprintf("topology: %s\nlisten: %v\netcd: {endpoints: [%s], %s}\nstatus: %s\n%s%s",
+		fabric, r.at, strings.Join(c.Endpoints(), ", "), etcd, r.socket, testKey, more)
 	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
-	go func() { r.done <- Run(ctx, r.file, r.signals, &r.log) }()
+	go func() { defer close(r.ended); r.err = Run(ctx, r.file, r.signals, &r.log) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-r.done; err != nil {
-			t.Errorf("the scheduler: %v", err)
+		if <-r.ended; r.err != nil {
+			t.Errorf("the scheduler: %v", r.err)
 		}
 		if t.Failed() {
 			t.Logf("%s", r.log.String())
@@ -101,61 +113,21 @@ func (r *running) status() (s Status) {
 	return s
 }
 
-func within(t *testing.T, what string, ok func() bool) {
+func within(t testing.TB, what string, ok func() bool) {
 	t.Helper()
+	if !soon(ok) {
+		t.Fatalf("not within %v: %s", kerneltest.Patience, what)
+	}
+}
+
+// soon waits for something, and reports whether it has come.
+func soon(ok func() bool) bool {
 	for end := time.Now().Add(kerneltest.Patience); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
 		if ok() {
-			return
+			return true
 		}
 	}
-	t.Fatalf("not within %v: %s", kerneltest.Patience, what)
-}
-
-// host is a node whose flows do not end.
-type host struct {
-	client *wire.Client
-	mu     sync.Mutex
-	placed map[flowcell.FiveTuple]wire.Placement
-	turns  int // placements that were another path than before
-}
-
-func newHost(t *testing.T, top *topology.Topology, id topology.NodeID, servers ...netip.AddrPort) *host {
-	t.Helper()
-	h := &host{placed: make(map[flowcell.FiveTuple]wire.Placement)}
-	var err error
-	h.client, err = wire.Dial(wire.ClientConfig{Fabric: top.Fingerprint(), Address: top.Node(id).Addr, Servers: servers, Keys: testKeys, Place: h.place})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { h.client.Close() })
-	return h
-}
-
-func (h *host) place(list []wire.Placement) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, p := range list {
-		if was, ok := h.placed[p.Tuple]; ok && p.For > 0 && was.Path != p.Path {
-			h.turns++
-		}
-		if h.placed[p.Tuple] = p; p.For == 0 {
-			delete(h.placed, p.Tuple)
-		}
-	}
-}
-
-func (h *host) paths() (all []int, turns int) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for _, p := range h.placed {
-		all = append(all, p.Path)
-	}
-	return all, h.turns
-}
-
-func tupleOf(top *topology.Topology, src, dst topology.NodeID) flowcell.FiveTuple {
-	return flowcell.FiveTuple{Proto: flowcell.ProtoTCP, SrcPort: 1000, DstPort: 80,
-		Src: flowcell.AddressFrom(top.Node(src).Addr), Dst: flowcell.AddressFrom(top.Node(dst).Addr)}
+	return false
 }
 
 // Two schedulers: nodes' flows are placed without overlap, the leader ends, the other one
@@ -220,6 +192,31 @@ func TestRun_placesFlowsAndSurvivesTheLeader(t *testing.T) {
 	}
 }
 
+// A leader that is told to end gives up its key: the next one need not wait for etcd.ttl.
+func TestRun_aLeaderThatEndsResigns(t *testing.T) {
+	c := storetest.New(t, 1)
+	const times = "period: 50ms\nlifetime: 1m\n"
+	a := startIn(t, testFabric, c, "ttl: 59s", times)
+	within(t, "the first scheduler leads", func() bool { return a.status().Leads })
+	b := startIn(t, testFabric, c, "ttl: 59s", times)
+	within(t, "the second one knows who leads", func() bool { return b.status().Leader == a.at.String() })
+	a.signals <- syscall.SIGTERM
+	<-a.ended
+	r, err := c.Client().Get(t.Context(), "/weft/hedera/", clientv3.WithPrefix())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, kv := range r.Kvs {
+		if string(kv.Value) == a.at.String() {
+			t.Fatalf("%s is left behind", kv.Key)
+		}
+	}
+	if text := a.log.String(); strings.Contains(text, notResigned) {
+		t.Error(text)
+	}
+	within(t, "the second one leads", func() bool { return b.status().Leads })
+}
+
 // etcd is gone: nobody is told anything new, and the scheduler says why. When it is back
 // all goes on.
 func TestRun_withoutEtcd(t *testing.T) {
@@ -228,7 +225,7 @@ func TestRun_withoutEtcd(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := start(t, c, "rule: first-fit\nlifetime: 1s\n")
+	a := start(t, c, "rule: first-fit\nlifetime: 2s\n")
 	h := newHost(t, top, 0, a.at)
 	placed := func() bool {
 		h.client.Send(wire.Report{Flows: []wire.Flow{{Tuple: tupleOf(top, 0, 8), Rate: 900e6}}})

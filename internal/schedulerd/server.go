@@ -48,6 +48,7 @@ type stats struct {
 	lastError  string
 	changed    uint64 // placements
 	ended      uint64
+	unwritten  int // now
 	placed     int // now
 	flows      int
 	roundMS    float64
@@ -114,7 +115,7 @@ func (s *server) lead(l *hedera.Loop, epoch uint64) {
 	s.loop = l
 	if l == nil {
 		s.desk.Lead(false, netip.AddrPort{}, s.epoch)
-		s.leader, s.stats.placed, s.stats.flows = "", 0, 0
+		s.leader, s.stats.placed, s.stats.flows, s.stats.unwritten = "", 0, 0, 0
 		if s.seen.epoch > s.epoch { // the next one leads already
 			s.obey()
 		}
@@ -146,8 +147,8 @@ func (s *server) obey() {
 	s.desk.Lead(false, addr, s.epoch)
 }
 
-// round places all flows. The result is the caller's. Messages are received while it is
-// computed.
+// round places all flows. The result is the caller's. Of ended, some have given way to another placement
+// of their flow. Messages are received while it is computed.
 func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 	begun := time.Now()
 	s.mu.Lock()
@@ -163,45 +164,63 @@ func (s *server) round() (placed, changed, ended []hedera.Assignment) {
 	s.stats.placed, s.stats.flows = len(r.Placed), r.Flows
 	s.stats.changed += uint64(len(r.Changed))
 	s.stats.ended += uint64(len(r.Ended))
-	return r.Placed, r.Changed, r.Ended
+	return r.Placed, r.Changed, append(r.Ended, r.Moved...)
 }
 
-// tell sends placements to the nodes whose flows they are. Those that count no more are
-// withdrawn.
+// holding divides placements, of which it keeps the slice, into those that count still and others.
+func (s *server) holding(list []hedera.Assignment) (held, gone []hedera.Assignment) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	held = list[:0]
+	now := s.now()
+	for _, a := range list {
+		if s.loop.Holds(a, now) {
+			held = append(held, a)
+		} else {
+			gone = append(gone, a)
+		}
+	}
+	return held, gone
+}
+
+// tell sends placements to the nodes whose flows they are, and to the switches behind these that
+// have a choice of ports, too. Those that count no more are withdrawn.
 func (s *server) tell(placed, ended []hedera.Assignment, lifetime time.Duration) {
-	byNode := make(map[netip.Addr][]wire.Placement)
-	for _, a := range withdrawals(placed, ended) {
-		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
-	}
-	for _, a := range placed {
-		byNode[a.Node] = append(byNode[a.Node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via, For: lifetime})
-	}
-	for node, list := range byNode {
+	for node, list := range byNode(s.fabric(), placed, ended, lifetime) {
 		s.mu.Lock()
 		s.desk.Place(node, list, s.now(), s.write)
 		s.mu.Unlock()
 	}
 }
 
-// withdrawals returns those of ended that are not placed again at the same node.
-func withdrawals(placed, ended []hedera.Assignment) (list []hedera.Assignment) {
-	if len(ended) == 0 {
-		return nil
-	}
+// byNode lists what each node is told: first what is withdrawn, as its place may be needed. Of ended it is
+// not told what is placed again by it.
+func byNode(fabric hedera.Fabric, placed, ended []hedera.Assignment, lifetime time.Duration) map[netip.Addr][]wire.Placement {
 	type at struct {
 		node  netip.Addr
 		tuple flowcell.FiveTuple
 	}
-	again := make(map[at]bool, len(placed))
+	again := make(map[at]bool)
+	to, withdrawn := make(map[netip.Addr][]wire.Placement), make(map[netip.Addr][]wire.Placement)
 	for _, a := range placed {
-		again[at{a.Node, a.Tuple}] = true
-	}
-	for _, a := range ended {
-		if !again[at{a.Node, a.Tuple}] {
-			list = append(list, a)
+		for _, node := range append(fabric.Relays(a), a.Node) {
+			to[node] = append(to[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via, For: lifetime})
+			if len(ended) > 0 {
+				again[at{node, a.Tuple}] = true
+			}
 		}
 	}
-	return list
+	for _, a := range ended {
+		for _, node := range append(fabric.Relays(a), a.Node) {
+			if !again[at{node, a.Tuple}] {
+				withdrawn[node] = append(withdrawn[node], wire.Placement{Tuple: a.Tuple, Path: a.Path, Via: a.Via})
+			}
+		}
+	}
+	for node, list := range withdrawn {
+		to[node] = append(list, to[node]...)
+	}
+	return to
 }
 
 // heard takes what the switches say: which links are down.
@@ -213,7 +232,7 @@ func (s *server) heard(t *topology.Topology) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if fabric.Fingerprint() != s.file.fabric.Fingerprint() {
-		return errors.New("they are of another fabric")
+		return errFabric
 	}
 	if s.loop != nil {
 		if err := s.loop.SetFabric(fabric); err != nil {
@@ -233,56 +252,22 @@ func (s *server) fabric() hedera.Fabric {
 	return s.file.fabric
 }
 
-// unwritten is what is to be written to etcd: changes of rounds whose write has failed or
-// has not been tried. It is bounded by the flows that are known, and those that have ended in
-// maxFailures rounds.
-type unwritten struct {
-	put, remove map[flowcell.FiveTuple]hedera.Assignment
-}
+var errFabric = errors.New("it is of another fabric")
 
-func newUnwritten() *unwritten {
-	return &unwritten{make(map[flowcell.FiveTuple]hedera.Assignment), make(map[flowcell.FiveTuple]hedera.Assignment)}
-}
-
-func (u *unwritten) add(changed, ended []hedera.Assignment) {
-	for _, a := range ended {
-		delete(u.put, a.Tuple)
-		u.remove[a.Tuple] = a
-	}
-	for _, a := range changed {
-		delete(u.remove, a.Tuple)
-		u.put[a.Tuple] = a
-	}
-}
-
-// written forgets what has been written.
-func (u *unwritten) written(put, remove []hedera.Assignment) {
-	for _, a := range put {
-		delete(u.put, a.Tuple)
-	}
-	for _, a := range remove {
-		delete(u.remove, a.Tuple)
-	}
-}
-
-func (u *unwritten) lists() (put, remove []hedera.Assignment) {
-	for _, a := range u.put {
-		put = append(put, a)
-	}
-	for _, a := range u.remove {
-		remove = append(remove, a)
-	}
-	return put, remove
-}
-
-// renew goes on with another configuration: other keys, other links down.
-func (s *server) renew(f *File, start time.Time) error {
+// renew goes on with another configuration: other keys, other links down. After an error all is as it
+// was. With heardCounts the topology is the same, and what was heard of its links counts on.
+func (s *server) renew(f *File, start time.Time, heardCounts bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if f.fabric.Fingerprint() != s.file.fabric.Fingerprint() {
+		return errFabric
+	}
 	if err := s.desk.SetKeys(f.keys(start)); err != nil {
 		return err
 	}
-	if s.loop != nil {
+	if heardCounts {
+		f.fabric = s.file.fabric
+	} else if s.loop != nil {
 		if err := s.loop.SetFabric(f.fabric); err != nil {
 			return err
 		}

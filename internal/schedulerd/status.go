@@ -33,6 +33,7 @@ type Status struct {
 	Placed     int     `json:"placed"` // of them
 	Changed    uint64  `json:"placements_changed"`
 	Ended      uint64  `json:"placements_ended"`
+	Unwritten  int     `json:"placements_unwritten"` // changes that etcd has not taken yet
 	Rounds     uint64  `json:"rounds"`
 	RoundMS    float64 `json:"round_ms"` // the last
 	WriteMS    float64 `json:"write_ms"` // to etcd, the last
@@ -40,6 +41,9 @@ type Status struct {
 	SendErrors uint64  `json:"not_sent"`
 	Error      string  `json:"error,omitempty"` // of etcd, now
 }
+
+// reasonOverflow names the messages that came faster than they were read.
+const reasonOverflow = "overflow"
 
 func (s *server) status() Status {
 	s.mu.Lock()
@@ -52,12 +56,16 @@ func (s *server) status() Status {
 			refused[i] += n
 		}
 	}
+	rejected := desk.Rejected.ByName()
+	if n := overflowed(s.conn); n > 0 {
+		rejected[reasonOverflow] = n
+	}
 	return Status{
 		Version: StatusVersion, Scheduler: s.file.listen.String(), Process: os.Getpid(), Uptime: now.Seconds(),
 		Leads: s.loop != nil, Leader: s.leader, Epoch: s.epoch, Terms: s.stats.terms, Deposed: s.stats.deposed,
-		Nodes: s.desk.Nodes(now - s.file.Lifetime), Messages: desk.Received, Rejected: desk.Rejected.ByName(),
+		Nodes: s.desk.Nodes(now - s.file.Lifetime), Messages: desk.Received, Rejected: rejected,
 		Flows: desk.Flows, Dropped: desk.Refused, Refused: refused.ByName(),
-		Rule: s.file.Rule, Known: s.stats.flows, Placed: s.stats.placed, Changed: s.stats.changed, Ended: s.stats.ended,
+		Rule: s.file.Rule, Known: s.stats.flows, Placed: s.stats.placed, Changed: s.stats.changed, Ended: s.stats.ended, Unwritten: s.stats.unwritten,
 		Rounds: s.stats.rounds, RoundMS: round(s.stats.roundMS), WriteMS: round(s.stats.writeMS),
 		EtcdErrors: s.stats.writeFails, SendErrors: s.stats.sendErrors, Error: s.stats.lastError,
 	}

@@ -1,29 +1,66 @@
 package schedulerd
 
 import (
+	"errors"
+	"time"
+
 	"weft/internal/event"
 	"weft/topology"
 	"weft/topoupdate/listen"
 )
 
 // listen begins to hear the switches' topology updates, if that is wanted.
-func (d *daemon) listen(f *File) (err error) {
+func (d *daemon) listen(f *File) error {
 	if !f.Updates.wanted() {
 		return nil
 	}
-	d.updates, err = listen.Open(listen.Config{
+	l, err := d.open(f)
+	if err != nil {
+		return err
+	}
+	d.hear(l, true)
+	return nil
+}
+
+// listener hears topology updates, and holds them back until it is released.
+type listener struct {
+	*listen.Listener
+	opened   time.Time
+	counts   bool          // what it hears; set before released is closed
+	released chan struct{} // closed when hear is called
+}
+
+// open opens a listener.
+func (d *daemon) open(f *File) (*listener, error) {
+	l := &listener{opened: time.Now(), released: make(chan struct{})}
+	var err error
+	l.Listener, err = listen.Open(listen.Config{
 		Interface: f.Updates.Interface, Topology: f.top, Address: f.Updates.address,
-		Keys: f.keys(d.start), MaxAge: f.Updates.MaxAge,
+		Keys: f.keys(l.opened), MaxAge: f.Updates.MaxAge,
 		Deliver: func(t *topology.Topology) {
+			if <-l.released; !l.counts {
+				return
+			}
 			if err := d.server.heard(t); err != nil {
 				d.log.Warnf(event.Trouble, "topology updates: %v", err)
 			}
 		},
 	})
 	if err != nil {
-		return f.lines.Errorf("updates.interface", "%w", err)
+		return nil, f.lines.Errorf("updates.interface", "%w", err)
 	}
-	return nil
+	return l, nil
+}
+
+// hear releases a listener. If it does not count it ends.
+func (d *daemon) hear(l *listener, counts bool) {
+	l.counts = counts
+	close(l.released)
+	if counts {
+		d.updates = l
+	} else {
+		l.Close()
+	}
 }
 
 // deaf ends it.
@@ -34,22 +71,26 @@ func (d *daemon) deaf() {
 	}
 }
 
-// relisten goes on with another configuration. What was heard counts on unless the topology
-// is another one.
+// relisten goes on with another configuration. What was heard counts on unless the topology is another
+// one: then another listener takes over. If it cannot, all is as it was.
 func (d *daemon) relisten(next *File) error {
-	if d.updates == nil {
-		return d.server.renew(next, d.start)
+	if !next.Updates.wanted() {
+		return d.server.renew(next, d.start, false)
 	}
-	if changed, same := d.file.top.Diff(next.top); same && len(changed) == 0 {
-		next.fabric = d.server.fabric()
-		if err := d.server.renew(next, d.start); err != nil {
+	if changed, same := d.file.top.Diff(next.top); d.updates != nil && same && len(changed) == 0 {
+		if err := d.server.renew(next, d.start, true); err != nil {
 			return err
 		}
-		return d.updates.SetKeys(next.keys(d.start))
+		return d.updates.SetKeys(next.keys(d.updates.opened))
 	}
-	d.deaf()
-	if err := d.server.renew(next, d.start); err != nil {
+	l, err := d.open(next)
+	if err != nil {
 		return err
 	}
-	return d.listen(next)
+	d.deaf() // what it hears would count instead of what the file says
+	err = d.server.renew(next, d.start, false)
+	if d.hear(l, err == nil); err != nil {
+		return errors.Join(err, d.listen(d.file))
+	}
+	return nil
 }

@@ -58,10 +58,11 @@ func (f File) Check(l config.Lines, t *topology.Topology, keys string, signs boo
 
 func rated(t *topology.Topology) bool { return t.NumHosts() > 0 && t.Rate(t.Ports(0)[0].Link) > 0 }
 
-// Detector returns what an elephant is among the flows of these hosts.
+// Detector returns what an elephant is among the flows of these hosts, by their addresses of IPv4
+// and those of IPv6 that belong to them.
 func (f File) Detector(t *topology.Topology, hosts func(topology.NodeID) bool) elephant.Config {
 	return elephant.Config{Share: f.Share, Max: wire.MaxFlows, Link: func(a netip.Addr) float64 {
-		id, ok := t.ByAddr(a)
+		id, ok := t.ByAddr(topology.Addr4(a))
 		if !ok || int(id) >= t.NumHosts() || !hosts(id) {
 			return 0
 		}

@@ -67,6 +67,7 @@ type Node struct {
 	dirty    bool   // the program does not know all pins
 	trouble  string // why the program cannot be read or told; "" if all is well
 	heard    bool   // a scheduler leads
+	loops    loopTimes
 }
 
 // Start begins. The socket is in the network namespace of the calling thread.
@@ -158,9 +159,15 @@ func (n *Node) turn() {
 	n.reported = n.detector.Read(now, n.counts)
 	r := wire.Report{Flows: make([]wire.Flow, len(n.reported))}
 	for i, e := range n.reported {
-		r.Flows[i] = wire.Flow{Tuple: tupleOf(e.Flow), Rate: uint64(e.Bits)}
+		r.Flows[i] = wire.Flow{Tuple: TupleOf(e.Flow), Rate: uint64(e.Bits)}
 	}
 	n.hear(n.client.Send(r))
+	holds := func(f elephant.Flow) bool { return n.pins.Holds(now, f) }
+	if n.heard {
+		n.loops.report(now, n.reported, holds)
+	} else {
+		n.loops.report(now, nil, holds)
+	}
 	if n.pins.Expire(now) || n.dirty {
 		err = n.setPins()
 	}
@@ -178,8 +185,16 @@ func (n *Node) flush() {
 
 // setPins has the program obey the pins. mu is held. If it fails the next turn tries again.
 func (n *Node) setPins() error {
-	err := n.cfg.SetPins(n.pins.List())
+	list := n.pins.List()
+	err := n.cfg.SetPins(list)
 	n.dirty = err != nil
+	if err != nil {
+		return err
+	}
+	now, err := n.cfg.Now()
+	if err == nil {
+		n.loops.inForce(now, list)
+	}
 	return err
 }
 
@@ -245,7 +260,8 @@ func (n *Node) placeOne(now time.Duration, p wire.Placement) {
 	}
 }
 
-func tupleOf(f elephant.Flow) flowcell.FiveTuple {
+// TupleOf is a flow as the scheduler has it.
+func TupleOf(f elephant.Flow) flowcell.FiveTuple {
 	return flowcell.FiveTuple{Src: flowcell.AddressFrom(f.Src.Addr()), Dst: flowcell.AddressFrom(f.Dst.Addr()),
 		SrcPort: f.Src.Port(), DstPort: f.Dst.Port(), Proto: f.Protocol}
 }

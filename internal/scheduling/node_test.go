@@ -96,7 +96,7 @@ func TestNode_reports(t *testing.T) {
 	f.step(400_000, 300_000)
 	f.client.leads = true
 	f.step(400_000, 900_000)
-	want := [][]wire.Flow{{}, {{Tuple: tupleOf(tupleA), Rate: 1_600_000}}, {{Tuple: tupleOf(tupleB), Rate: 4_800_000}}}
+	want := [][]wire.Flow{{}, {{Tuple: TupleOf(tupleA), Rate: 1_600_000}}, {{Tuple: TupleOf(tupleB), Rate: 4_800_000}}}
 	if len(f.client.reports) != len(want) {
 		t.Fatalf("%d reports: %+v", len(f.client.reports), f.client.reports)
 	}
@@ -119,6 +119,47 @@ func TestNode_reports(t *testing.T) {
 	}
 }
 
+// The control loop is timed from a flow's first report to its placement, once for as long as it is
+// reported or pinned; renewals and placements of what was not reported are none.
+func TestNode_timesTheLoop(t *testing.T) {
+	f := newFakeNode(t)
+	placed := func(e elephant.Flow) wire.Placement {
+		return wire.Placement{Tuple: TupleOf(e), Via: via, For: time.Minute}
+	}
+	want := []float64{1250}
+	wanted := func(what string) {
+		t.Helper()
+		if s := f.Status(elephant.ProgramStats{}); s.Loops != uint64(len(want)) || !slices.Equal(s.LoopsMS, want) {
+			t.Errorf("%s: %d, %v ms; want %v", what, s.Loops, s.LoopsMS, want)
+		}
+	}
+	send := func() { f.step(f.counts[0].Bytes+200_000, 0) }
+	f.step(0, 0)
+	send() // reported at 2 s
+	send()
+	f.now += 250 * time.Millisecond
+	for range 2 {
+		f.tell(placed(tupleA), placed(tupleB))
+		send()
+	}
+	wanted("placed and renewed")
+	f.step(f.counts[0].Bytes, 0) // it pauses
+	send()
+	f.now += time.Millisecond
+	f.tell(placed(tupleB))
+	f.tell(placed(tupleA))
+	wanted("renewed after a pause")
+	f.step(f.counts[0].Bytes, 0)
+	f.now += time.Minute // the pin expires
+	f.step(f.counts[0].Bytes, 0)
+	send()
+	f.now += time.Millisecond
+	f.place([]wire.Placement{placed(tupleA)}) // the program learns of it in the next turn
+	send()
+	want = append(want, 1001)
+	wanted("placed anew")
+}
+
 // Placements become pins, until they are withdrawn or expire. Those by unknown paths, and those that
 // are no good, are counted and change nothing.
 func TestNode_pins(t *testing.T) {
@@ -130,7 +171,7 @@ func TestNode_pins(t *testing.T) {
 		return list
 	}
 	at := func(e elephant.Flow, path int, valid time.Duration) wire.Placement {
-		return wire.Placement{Tuple: tupleOf(e), Path: path, Via: via, For: valid}
+		return wire.Placement{Tuple: TupleOf(e), Path: path, Via: via, For: valid}
 	}
 	f.tell(at(tupleA, 1, 3*time.Second), at(tupleB, 2, time.Second), at(tupleB, 9, time.Hour))
 	if want := []elephant.Pin{{Flow: tupleA, Path: 1, Via: via, Until: 3 * time.Second}, {Flow: tupleB, Path: 2, Via: via, Until: time.Second}}; !slices.Equal(f.pins, want) {
@@ -160,9 +201,9 @@ func TestNode_pins(t *testing.T) {
 func TestNode_placementsAreGathered(t *testing.T) {
 	f := newFakeNode(t)
 	for i := range 100 {
-		f.place([]wire.Placement{{Tuple: tupleOf(tupleA), Path: i % 3, Via: via, For: time.Minute}})
+		f.place([]wire.Placement{{Tuple: TupleOf(tupleA), Path: i % 3, Via: via, For: time.Minute}})
 	}
-	f.place([]wire.Placement{{Tuple: tupleOf(tupleB), Path: 1, Via: via, For: time.Minute}})
+	f.place([]wire.Placement{{Tuple: TupleOf(tupleB), Path: 1, Via: via, For: time.Minute}})
 	if f.flush(); f.writes != 1 || len(f.pins) != 2 {
 		t.Errorf("the program was told %d times, of %d pins", f.writes, len(f.pins))
 	}

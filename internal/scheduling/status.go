@@ -13,7 +13,8 @@ type Status struct {
 	wire.ClientStatus
 	Readings  uint64 `json:"readings"`
 	Counted   int    `json:"counted"`   // flows, in the latest reading
-	Elephants int    `json:"elephants"` // of these
+	Foreign   int    `json:"foreign"`   // of these, those from addresses of no host of this node
+	Elephants int    `json:"elephants"` // of these that are of this node's hosts
 	LeftOut   int    `json:"left_out"`  // of these, those that were too many for a report
 	Evicted   uint64 `json:"evicted"`   // flows that the program has forgotten for others
 
@@ -26,6 +27,9 @@ type Status struct {
 	Refused     uint64   `json:"refused"` // placements that are no good, or for which there is no room
 	Unknown     uint64   `json:"unknown"` // placements by a path that this node does not have
 	LastRefused string   `json:"last_refused,omitempty"`
+
+	Loops   uint64    `json:"loops"`   // flows that were placed after they had been reported; renewals are none
+	LoopsMS []float64 `json:"loop_ms"` // of the latest of these, 64 at most: from the first report until the placement was in force
 
 	Program elephant.ProgramStats `json:"program"`
 	Error   string                `json:"error,omitempty"` // why the program cannot be read or told
@@ -50,8 +54,9 @@ func (n *Node) Status(program elephant.ProgramStats) *Status {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	s, p := n.detector.Stats(), n.pins.Stats()
-	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Elephants: s.Elephants, LeftOut: s.LeftOut,
+	out := &Status{ClientStatus: n.client.Status(), Readings: s.Readings, Counted: s.Flows, Foreign: s.Foreign, Elephants: s.Elephants, LeftOut: s.LeftOut,
 		Largest: []Elephant{}, Pins: n.pins.Len(), Pinned: []Pinned{}, Set: p.Set, Expired: p.Expired, Refused: p.Refused,
+		Loops: n.loops.count, LoopsMS: n.loops.milliseconds(),
 		Unknown: n.unknown, LastRefused: n.refused, Program: program, Error: n.trouble}
 	if program.Counted > uint64(s.Flows) {
 		out.Evicted = program.Counted - uint64(s.Flows)

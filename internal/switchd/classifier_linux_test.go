@@ -80,14 +80,17 @@ func (l *testLab) elephants(to ...string) {
 }
 
 // sentUp returns what e0.0 sends by its ports up until one of them has sent a number of bytes.
-func (l *testLab) sentUp(bytes uint64) (by [2]uint64) {
+func (l *testLab) sentUp(bytes uint64) [2]uint64 { l.t.Helper(); return l.sentUpBy("e0.0", bytes) }
+
+// sentUpBy is sentUp of a switch whose two ports up are built.
+func (l *testLab) sentUpBy(node string, bytes uint64) (by [2]uint64) {
 	l.t.Helper()
 	now := func() [2]uint64 {
-		ports, err := l.PortBytes(l.id("e0.0"))
+		ports, err := l.PortBytes(l.id(node))
 		if err != nil {
 			l.t.Fatal(err)
 		}
-		return [2]uint64{ports[2].TxBytes, ports[3].TxBytes}
+		return [2]uint64{ports[len(ports)-2].TxBytes, ports[len(ports)-1].TxBytes}
 	}
 	before := now()
 	l.within("elephants go up", func() bool {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"weft/internal/eventlog"
+	"weft/internal/kernel/kerneltest"
 	"weft/internal/slowtest"
 	"weft/lab"
 	"weft/topology"
@@ -80,10 +81,9 @@ func TestAgents_aFailureIsKnownAndHeals(t *testing.T) {
 		}
 		l.wantLink(c.link, true, who)
 	}
+	// On a busy machine hellos are late, and a link that works is down for a moment.
 	for name, top := range who {
-		if down := top().Down(); len(down) > 0 {
-			t.Errorf("%s: %v are down at the end", name, down)
-		}
+		kerneltest.Within(t, kerneltest.Patience, "all links are up again for "+name, func() bool { return len(top().Down()) == 0 })
 	}
 }
 

@@ -23,19 +23,37 @@ func (f *File) checkScheduler() error {
 	return nil
 }
 
-// duty is what the program at a switch does for schedulers: at edge switches it counts and pins.
+// duty is what the program at a switch does for schedulers: at edge switches it counts and pins,
+// at others that have a choice of ports up it pins.
 func (f *File) duty(c Config) elephant.Duty {
-	if !f.Scheduler.On() || c.Topology.Node(c.Self).Layer != topology.LayerEdge {
-		return elephant.Nothing
+	switch {
+	case !f.Scheduler.On():
+	case c.Topology.Node(c.Self).Layer == topology.LayerEdge:
+		return elephant.PinAndCount
+	case c.Topology.ChoosesUp(c.Self):
+		return elephant.PinFlows
 	}
-	return elephant.PinAndCount
+	return elephant.Nothing
 }
 
-// portFor returns the place among a switch's ports of the one by which a pinned flow leaves it.
+// unscheduled says why a switch where no program pins has nothing to do for schedulers. plain is why
+// the program is not there. It returns "" if no scheduler is given.
+func (f *File) unscheduled(c Config, plain string) string {
+	switch {
+	case !f.Scheduler.On():
+		return ""
+	case f.duty(c) == elephant.Nothing:
+		return c.Topology.Node(c.Self).Name + " has no hosts and no choice of ports up, so no scheduler tells it of paths"
+	}
+	return plain
+}
+
+// portFor returns the place among a switch's ports of the one by which a pinned flow leaves it. Flows
+// of IPv6 have the paths of the addresses of IPv4 that theirs belong to.
 // An error says why the path is not one of the flow's through this switch.
 func portFor(t *topology.Topology, self topology.NodeID, p elephant.Pin) (int, error) {
-	src, ok := t.ByAddr(p.Flow.Src.Addr())
-	dst, ok2 := t.ByAddr(p.Flow.Dst.Addr())
+	src, ok := t.ByAddr(topology.Addr4(p.Flow.Src.Addr()))
+	dst, ok2 := t.ByAddr(topology.Addr4(p.Flow.Dst.Addr()))
 	if !ok || !ok2 || int(max(src, dst)) >= t.NumHosts() {
 		return 0, fmt.Errorf("flow %v: not between hosts of %s", p.Flow, t)
 	}

@@ -14,6 +14,9 @@ import (
 // schedule begins to report elephants, and to pin them, if that is wanted.
 func (d *daemon) schedule(c Config) error {
 	if d.balance == nil || d.file.duty(c) == elephant.Nothing {
+		if why := d.file.unscheduled(c, d.plain); why != "" {
+			d.log.Infof(event.Configured, "scheduler.servers has no effect here: %s", why)
+		}
 		return nil
 	}
 	whole, self := c.Topology.Whole(), c.Self
@@ -21,6 +24,7 @@ func (d *daemon) schedule(c Config) error {
 	if err != nil {
 		return err
 	}
+	duty := d.file.duty(c)
 	d.scheduler, err = scheduling.Start(scheduling.Config{
 		Client: wire.ClientConfig{Fabric: whole.Fingerprint(), Address: whole.Node(self).Addr,
 			Servers: d.file.Scheduler.Servers, Keys: d.file.keys(time.Now())},
@@ -28,7 +32,12 @@ func (d *daemon) schedule(c Config) error {
 		Every:    d.file.Scheduler.Every,
 		Log:      d.log,
 		Now:      scheduling.Monotonic,
-		Counts:   d.balance.Flows,
+		Counts: func(into []elephant.Count) ([]elephant.Count, error) {
+			if duty != elephant.PinAndCount { // its flows are reported below it
+				return into[:0], nil
+			}
+			return d.balance.Flows(into)
+		},
 		SetPins: func(pins []elephant.Pin) error {
 			list := make([]fabric.PortPin, 0, len(pins))
 			for _, p := range pins {
@@ -45,6 +54,10 @@ func (d *daemon) schedule(c Config) error {
 	})
 	if err != nil {
 		return d.file.lines.Errorf("scheduler.servers", "%w", err)
+	}
+	if duty == elephant.PinFlows {
+		d.log.Infof(event.Configured, "elephants that edge switches report are pinned as the scheduler says")
+		return nil
 	}
 	d.log.Infof(event.Configured, "flows above %g of a host's link are reported every %v", d.file.Scheduler.Share, d.file.Scheduler.Every)
 	return nil

@@ -104,7 +104,7 @@ func TestImbalance_ofABin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := newImbalance(fabric)
+	m := newImbalance(fabric.Topology)
 	if len(m.leaves) != 2 || len(m.leaves[0]) != 4 || m.leaves[0][0]%2 != 0 {
 		t.Fatalf("leaves %v", m.leaves)
 	}
@@ -139,16 +139,20 @@ func TestFabrics_areThePapers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := whole.NumHosts(); n != 64 || workload.FabricMbit(whole) != 2*160_000 {
-		t.Errorf("%d hosts, %v Mbit/s", n, workload.FabricMbit(whole))
+	if n := whole.NumHosts(); n != 64 || workload.FabricMbit(whole.Topology) != 2*160_000 {
+		t.Errorf("%d hosts, %v Mbit/s", n, workload.FabricMbit(whole.Topology))
 	}
 	half, err := broken(32)
 	if err != nil {
 		t.Fatal(err)
 	}
-	link, err := half.LinkByName("e0.1-a0.1")
-	if err != nil || half.Rate(link.ID) != 40_000 || len(uplinks(half, half.EdgeOf(0))) != 2 {
-		t.Errorf("%v: %v Mbit/s", err, half.Rate(link.ID))
+	dead, err := half.LinkByName(brokenLink)
+	if err != nil || half.Live(dead.ID) || half.parallel != 2 || len(half.Down()) != 1 {
+		t.Errorf("%v: %v is not the only link that is down", err, brokenLink)
+	}
+	left, err := half.LinkByName(leftLink)
+	if one, other := int(half.Node(dead.B).ID)/2, int(half.Node(left.B).ID)/2; err != nil || !half.Live(left.ID) || left.A != dead.A || one != other {
+		t.Errorf("%v: %v and %v are not of one leaf and one spine", err, brokenLink, leftLink)
 	}
 	for seed := range uint64(50) {
 		f, err := scattered(48, 9, seed)
@@ -156,7 +160,7 @@ func TestFabrics_areThePapers(t *testing.T) {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
 		links := 0.0
-		up, down := fabricPorts(f)
+		up, down := fabricPorts(f.Topology)
 		for i, p := range up {
 			links += f.Rate(topology.LinkID(p/2)) / 40_000
 			if down[i] != p+1 {
@@ -175,12 +179,12 @@ func TestQueues_areOfATime(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, q := range queues(f) {
+	for _, q := range queues(f.Topology) {
 		if ms := float64(q.Bytes) * 8 / q.RateMbit / 1e3; math.Abs(ms-bufferMs) > 0.001 {
 			t.Errorf("%v Mbit/s: %v ms", q.RateMbit, ms)
 		}
 	}
-	if n := len(queues(f)); n < 3 {
+	if n := len(queues(f.Topology)); n != 2 {
 		t.Errorf("%d rates", n)
 	}
 }
@@ -211,11 +215,11 @@ func TestMostAt_isTheGreatestGain(t *testing.T) {
 	for i, load := range baselineLoads {
 		results = append(results, of(ecmp, load, 10), of(conga, load, []float64{9, 7, 8}[i]))
 	}
-	rows := mostAt(results, enterprise, all, -35)
+	rows := mostAt(results, conga, enterprise, all, -35)
 	if len(rows) != 2 || !near(rows[0].Ours, -30) || !rows[0].OK || rows[1].Ours != 0.8 || rows[1].Label != rows[0].Label {
 		t.Errorf("%+v", rows)
 	}
-	if rows := mostAt(results, enterprise, big, -20); rows[0].Ours != 0 || rows[0].OK {
+	if rows := mostAt(results, conga, enterprise, big, -20); rows[0].Ours != 0 || rows[0].OK {
 		t.Errorf("without large flows: %+v", rows)
 	}
 }

@@ -8,66 +8,56 @@ import (
 	"weft/topology"
 )
 
-// Parallel links between a leaf and a spine, of which our topologies know none, are
-// either spines of their own or one link as fast as all of them.
-
-// asSpines are the links of the whole testbed: a leaf has four uplinks of 40 Gbit/s
-// to choose from, as in the paper.
-var asSpines = papers.Parameter{
-	Name: "parallel links", Value: "2 x 2 of 40 Gbit/s from a leaf are 4 spines with a link each", Chosen: true,
-	Why: "the leaf chooses among 4 uplinks as in the paper; its spines' choice between 2 links down is left out, to ECMP's advantage as to CONGA's",
+// fabric is one with parallel links between a leaf and a spine: of so many spines of Topology
+// each are one switch (sim.Config.Parallel).
+type fabric struct {
+	*topology.Topology
+	parallel int
 }
 
-// asOne are those of a fabric with failures.
-var asOne = papers.Parameter{
-	Name: "parallel links", Value: "those between a leaf and a spine are one as fast as the live ones together", Chosen: true,
-	Why: "ECMP must go on sending as much to a spine that has lost a link down, which is what the paper shows; with spines of their own the path would be gone",
+// parallelLinks says how they are modelled.
+var parallelLinks = papers.Parameter{
+	Name: "parallel links", Value: "a leaf's links to a spine are ports of their own, as are the spine's to a leaf, among whose live ones it takes one by a hash of the flow (§3.3). weft's own policies name both links of a path: the way down is that of the same number, and both must be live",
 }
 
-// testbed is Fig. 7a.
-func testbed(hosts int) (*topology.Topology, error) {
-	return topology.Parse(fmt.Sprintf("leaf-spine:leaves=2,spines=4,hosts=%d,host-rate=10000,fabric-rate=40000", hosts))
+// testbed is Fig. 7a: 2 leaves, 2 spines, 2 links of 40 Gbit/s between each two.
+func testbed(hosts int) (fabric, error) {
+	t, err := topology.Parse(fmt.Sprintf("leaf-spine:leaves=2,spines=4,hosts=%d,host-rate=10000,fabric-rate=40000", hosts))
+	return fabric{t, 2}, err
 }
 
-// broken is Fig. 7b: one of the two links between leaf 1 and spine 1 is down.
-func broken(hosts int) (*topology.Topology, error) {
-	return topology.Parse(fmt.Sprintf("leaf-spine:leaves=2,spines=2,hosts=%d,host-rate=10000,fabric-rate=80000,e0.1-a0.1=40000", hosts))
+// The links between leaf 1 and spine 1 in Fig. 7b: of the two one is down.
+const (
+	brokenLink = "e0.1-a0.2"
+	leftLink   = "e0.1-a0.3"
+)
+
+// broken is Fig. 7b.
+func broken(hosts int) (fabric, error) {
+	f, err := testbed(hosts)
+	if err != nil {
+		return f, err
+	}
+	link, err := f.LinkByName(brokenLink)
+	if err != nil {
+		return f, err
+	}
+	f.Topology = f.Without(link.ID)
+	return f, nil
 }
 
 // scattered is Fig. 16: 6 leaves and 3 spines, 3 links of 40 Gbit/s between each two,
-// of which some have failed at random. Where all three have, there is none.
-func scattered(hosts, failures int, seed uint64) (*topology.Topology, error) {
-	const leaves, spines, parallel, mbit = 6, 3, 3, 40_000
-	left := make([]int, leaves*spines)
-	for i := range left {
-		left[i] = parallel
+// of which some have failed at random.
+func scattered(hosts, failures int, seed uint64) (fabric, error) {
+	const leaves, spines, parallel = 6, 3, 3
+	t, err := topology.Parse(fmt.Sprintf("leaf-spine:leaves=%d,spines=%d,hosts=%d,host-rate=10000,fabric-rate=40000", leaves, spines*parallel, hosts))
+	if err != nil {
+		return fabric{}, err
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x66696731))
-	for _, link := range rng.Perm(len(left) * parallel)[:failures] {
-		left[link/parallel]--
+	var down []topology.LinkID
+	for _, link := range rng.Perm(leaves * spines * parallel)[:failures] {
+		down = append(down, topology.LinkID(t.NumHosts()+link))
 	}
-	spec := fmt.Sprintf("leaf-spine:leaves=%d,spines=%d,hosts=%d,host-rate=10000,fabric-rate=%d", leaves, spines, hosts, parallel*mbit)
-	var down []string
-	for i, n := range left {
-		name := fmt.Sprintf("e0.%d-a0.%d", i/spines, i%spines)
-		switch n {
-		case 0:
-			down = append(down, name)
-		case parallel:
-		default:
-			spec += fmt.Sprintf(",%s=%d", name, n*mbit)
-		}
-	}
-	t, err := topology.Parse(spec)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range down {
-		link, err := t.LinkByName(name)
-		if err != nil {
-			return nil, err
-		}
-		t = t.Without(link.ID)
-	}
-	return t, nil
+	return fabric{t.Without(down...), parallel}, nil
 }

@@ -14,17 +14,20 @@ func f15() papers.Experiment {
 	return papers.Experiment{
 		Name: "conga-f15", Source: "CONGA §5.5, Fig. 15",
 		Title: "Web search traffic, 3:1 oversubscribed: CONGA gains more where hosts are as fast as the fabric's links",
-		Setting: settings(webSearch.parameter(), papers.Parameter{
+		Setting: simulated(webSearch.parameter(), papers.Parameter{
 			Name: "fabric", Value: "8 leaves with 4 uplinks of 40 Gbit/s; 48 hosts of 10 Gbit/s at each, or 12 of 40", Chosen: true,
 			Why: "stated are the hosts in all, their rates, and 3:1; 8 leaves are the most that §5.5 names",
 		}),
-		Run: runScale,
+		Decisions: []papers.Decision{buffers("CONGA")},
+		Run:       runScale,
 	}
 }
 
 var (
 	scaleTimes = times{30 * time.Millisecond, 80 * time.Millisecond, 300 * time.Millisecond}
 	scaleLoads = []float64{0.3, 0.6}
+	// Fig. 15 has no CONGA-Flow.
+	scaleSchemes = append([]string{ecmp, conga}, ownSchemes...)
 )
 
 // width is one of the two fabrics, which offer the same load.
@@ -51,11 +54,12 @@ func runScale(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	}
 	var runs []run
 	for _, w := range []width{narrow, wide} {
-		fabric, err := topology.Parse(fmt.Sprintf("leaf-spine:leaves=%d,spines=4,hosts=%d,host-rate=%d,fabric-rate=40000", leaves, w.hosts, w.mbit))
+		t, err := topology.Parse(fmt.Sprintf("leaf-spine:leaves=%d,spines=4,hosts=%d,host-rate=%d,fabric-rate=40000", leaves, w.hosts, w.mbit))
 		if err != nil {
 			return nil, err
 		}
-		runs = append(runs, run{fabric: fabric, traffic: webSearch, times: tm}.of(policies, scaleLoads)...)
+		base := run{fabric: fabric{t, 1}, traffic: webSearch, times: tm}
+		runs = append(runs, base.of(scaleSchemes, scaleLoads)...)
 	}
 	results, err := play(ctx, o, runs, nil)
 	if err != nil {
@@ -75,7 +79,7 @@ func runScale(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	for i, w := range []width{narrow, wide} {
 		part := results[i*half : (i+1)*half]
 		for _, r := range part {
-			name := labels[r.policy] + ", " + w.name
+			name := labelOf(r.policy) + ", " + w.name
 			if r.policy == ecmp {
 				row := offered(r)
 				row.Label = atLoad(w.name, r.load)

@@ -2,6 +2,7 @@ package conga
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"weft/bench/papers"
@@ -18,6 +19,7 @@ const (
 	linkDelay   = 12 * time.Microsecond
 	bufferMs    = 13. / 3 // of each port
 	window      = 1 << 20
+	headerBytes = 40
 	rtoMin      = 200 * time.Millisecond
 	longestFlow = 100_000_000
 	// aboutPercent is the tolerance of figures that the text gives with a tilde, as
@@ -33,7 +35,7 @@ const (
 )
 
 var common = []papers.Parameter{
-	{Name: "CONGA", Value: "Q=3, tau=160 µs, flowlet gap 500 µs, metrics age in 10 ms"},
+	{Name: "CONGA", Value: "Q=3, tau=160 µs, flowlet gap 500 µs, metrics age in 10 ms; CONGA-Flow: flowlet gap 13 ms"},
 	{Name: "traffic", Value: "Poisson arrivals, from every host to hosts of other racks; load is the payload's part of what leaves can send up with nothing down"},
 	{Name: "ECMP", Value: "switch-ecmp: a hash of the flow, every uplink alike whatever its rate"},
 	{Name: "link delay", Value: linkDelay.String(), Chosen: true, Why: "not stated; eight of them make the round trip of about 100 µs of §1"},
@@ -41,31 +43,47 @@ var common = []papers.Parameter{
 		Why: "not stated; a path has three, and 13 ms is the most it takes (§3.6)"},
 	{Name: "TCP", Value: "NewReno with SACK, window 1 MB, initial window 10, least retransmission timeout 200 ms, 1,500 byte packets", Chosen: true,
 		Why: "Linux 2.6 with autotuning in the paper, its default timeout (§5.3); we have neither its CUBIC nor its offloads"},
-	{Name: "connections", Value: "one for each flow", Chosen: true, Why: "the paper's are kept open, and so begin with larger windows"},
 	{Name: "longest flow", Value: "100 MB: what is longer in the distribution is of that size, and the rate of arrivals follows", Chosen: true,
 		Why: "a flow of 1 GB outlasts the run; of the data mining trace flows above 35 MB keep 92 % of the bytes (paper: 95 %)"},
 	{Name: "resequencer", Value: "weft's, for weft's policies; none with ECMP's, WCMP's and CONGA's switches", Chosen: true, Why: "as each is meant"},
 	{Name: "about", Value: "50 % of tolerance on figures that the text gives as the most of a curve", Chosen: true, Why: "curves are plotted, not tabled"},
 }
 
-func settings(own ...papers.Parameter) []papers.Parameter {
-	return append(own, common...)
+// persistent is how many connections lead from a server to a client of the testbed (§5.2).
+const persistent = 3
+
+// kept are the connections of the testbed.
+var kept = []papers.Parameter{
+	{Name: "connections", Value: "3 from each host to each of the other rack, kept open"},
+	{Name: "use of connections", Value: "a flow takes one of the three at random, and waits there for those before it", Chosen: true,
+		Why: "not stated; the generator that an author published (empirical-traffic-gen) writes a request to a random connection, busy or not"},
+	idle,
+	mptcpModel,
 }
 
-// The compared schemes, by the names of policies.
-const (
-	ecmp   = "switch-ecmp"
-	conga  = "switch-conga"
-	host   = "conga"
-	presto = "presto"
-	drb    = "drb"
-)
-
-var labels = map[string]string{
-	ecmp: "ECMP", conga: "CONGA", host: "weft's conga, at hosts", presto: "presto", drb: "drb",
+var mptcpModel = papers.Parameter{
+	Name: "MPTCP", Value: "8 subflows that ECMP hashes, each with 10 packets for an initial window, linked increases (RFC 6356). Those of a connection keep their windows as the others do, but are hashed anew for each flow", Chosen: true,
+	Why: "stated are kernel 0.87 and 8 subflows; subflows of a kept connection have other paths for each flow only for simplicity",
 }
 
-var policies = []string{ecmp, conga, host, presto, drb}
+var idle = papers.Parameter{
+	Name: "idle connections", Value: "the window halves after each timeout of idleness, down to 10 packets, with which a connection also begins", Chosen: true,
+	Why: "Linux's default (tcp_slow_start_after_idle); what was on a connection before the run is not known",
+}
+
+// single are those of the simulations.
+var single = []papers.Parameter{
+	{Name: "connections", Value: "one for each flow", Chosen: true, Why: "three for each pair are stated of the testbed (§5.2), nothing of the simulations (§5.5)"},
+}
+
+// onTestbed and simulated are the settings of the paper's two kinds of experiments.
+func onTestbed(own ...papers.Parameter) []papers.Parameter {
+	return slices.Concat(own, []papers.Parameter{parallelLinks}, kept, common)
+}
+
+func simulated(own ...papers.Parameter) []papers.Parameter {
+	return slices.Concat(own, single, common)
+}
 
 // traffic is a distribution of flow sizes by the paper's name.
 type traffic struct{ name, cdf string }
@@ -102,8 +120,9 @@ func (t times) parameter() papers.Parameter {
 
 // run is one simulation.
 type run struct {
-	fabric *topology.Topology
-	policy string
+	fabric
+	connections int    // of a pair of hosts; 0: each flow has its own
+	policy      string // a scheme
 	traffic
 	load float64
 	times
@@ -114,28 +133,35 @@ func (r run) config(seed uint64) (sim.Config, error) {
 	if err != nil {
 		return sim.Config{}, err
 	}
-	to, err := workload.Uniform(r.fabric, workload.OtherRack)
+	to, err := workload.Uniform(r.Topology, workload.OtherRack)
 	if err != nil {
 		return sim.Config{}, err
 	}
 	flows, err := workload.NewPoisson(workload.PoissonConfig{
-		Senders: workload.Hosts(r.fabric), To: to, Sizes: sizes, Until: r.arrivals, Seed: seed,
-		PerSecond: workload.FlowsPerSecond(r.load, workload.FabricMbit(r.fabric.Whole()), sizes),
+		Senders: workload.Hosts(r.Topology), To: to, Sizes: sizes, Until: r.arrivals, Seed: seed,
+		PerSecond: workload.FlowsPerSecond(r.load, workload.FabricMbit(r.Whole()), sizes),
 	})
 	if err != nil {
 		return sim.Config{}, err
 	}
+	c := r.bare(seed)
+	c.Workload = flows
+	return c, nil
+}
+
+// bare is the configuration of a run without its traffic.
+func (r run) bare(seed uint64) sim.Config {
 	c := sim.Config{
-		Topology: r.fabric, Seed: seed,
+		Topology: r.Topology, Parallel: r.parallel, Seed: seed,
 		Duration: r.arrivals + r.drain, Warmup: r.warmup,
-		Delay: linkDelay, Queues: queues(r.fabric),
-		Policy: r.policy, TCP: tcp.Config{WindowBytes: window, RTOMin: rtoMin},
-		Workload: flows,
+		Delay: linkDelay, Queues: queues(r.Topology),
+		Connections: r.connections, TCP: tcp.Config{WindowBytes: window, RTOMin: rtoMin},
 	}
-	if spray.Reorders(r.policy) && r.policy != conga {
+	schemes[r.policy].set(&c, r.policy)
+	if spray.Reorders(c.Policy) && !slices.Contains(spray.SwitchNames(), c.Policy) {
 		c.Resequencer = &resequencer.Config{}
 	}
-	return c, nil
+	return c
 }
 
 // queues are those of every rate that occurs.

@@ -103,7 +103,7 @@ func play(ctx context.Context, o papers.Options, runs []run, sample watch) ([]*o
 			return nil, err
 		}
 		out := &outcome{run: r}
-		hostMbit := r.fabric.Rate(r.fabric.Ports(0)[0].Link)
+		hostMbit := r.Rate(r.Ports(0)[0].Link)
 		c.Workload = watched{c.Workload, func(f workload.Flow) {
 			if f.Start >= r.warmup {
 				out.began(f, ideal(f.Bytes, hostMbit))
@@ -149,7 +149,7 @@ func (o *outcome) underWay() float64 {
 // offered is the load of the flows that are counted, which differs from the run's as
 // few large flows make much of it.
 func (o *outcome) offered() float64 {
-	return o.bytes * 8 / 1e6 / (o.arrivals - o.warmup).Seconds() / workload.FabricMbit(o.fabric.Whole())
+	return o.bytes * 8 / 1e6 / (o.arrivals - o.warmup).Seconds() / workload.FabricMbit(o.Whole())
 }
 
 // bin is of flow sizes.

@@ -14,7 +14,7 @@ const paper = "DRB"
 // Experiments returns them in the paper's order.
 func Experiments() []papers.Experiment {
 	return []papers.Experiment{
-		appendixB(), f6FatTree(), f6VL2(), f7(), f9(), oversubscribed(), f10(), f11(), f12(),
+		appendixB(), f6FatTree(), f6VL2(), f7(), f8(), f9(), oversubscribed(), f10(), f11(), f12(),
 	}
 }
 

@@ -3,6 +3,7 @@ package drb
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 
@@ -20,6 +21,7 @@ var policies = []string{"ecmp", "rrb", "rb", "drb"}
 type measured struct {
 	*sim.Result
 	label   string
+	warmup  time.Duration
 	goodput float64   // mean of the hosts, Mbit/s
 	hosts   []float64 // each one's
 }
@@ -32,7 +34,7 @@ func simulate(ctx context.Context, o papers.Options, configs []sim.Config) ([]me
 	}
 	all := make([]measured, len(results))
 	for i, r := range results {
-		m := measured{Result: r, label: labels[configs[i].Policy]}
+		m := measured{Result: r, label: labels[configs[i].Policy], warmup: configs[i].Warmup}
 		for _, bytes := range r.DeliveredBytes {
 			m.hosts = append(m.hosts, float64(bytes)*8/(r.End-configs[i].Warmup).Seconds()/1e6)
 		}
@@ -101,6 +103,16 @@ func cdfs(title, x string, runs []measured, of func(measured) *hdrhistogram.Hist
 	c := papers.Chart{Title: title, X: x, Y: "CDF"}
 	for _, m := range runs {
 		c.Lines = append(c.Lines, papers.HistogramCDF(m.label, of(m), 1000))
+	}
+	return c
+}
+
+// tails draws what the paper states of 99th percentiles, by label.
+func tails(c papers.Chart, stated map[string]float64) papers.Chart {
+	for _, l := range c.Lines {
+		if p99, ok := stated[l.Name]; ok {
+			c.State(l.Name, p99, 0.99)
+		}
 	}
 	return c
 }

@@ -5,10 +5,11 @@ import "weft/bench/papers"
 // Experiments returns them in the paper's order.
 func Experiments() []papers.Experiment {
 	all := []papers.Experiment{
-		balance, pitfalls, symmetric, scaledOut, reordering, oneFailure, tenFailures, heterogeneous, incast, synthetic,
+		balance, pitfalls, symmetric, scaledOut, oversubscribed, threeStages,
+		reordering, oneFailure, tenFailures, heterogeneous, incast, synthetic,
 	}
 	for i := range all {
-		all[i].Mutants = []papers.Mutant{noQueues}
+		all[i].Mutants = append(all[i].Mutants, noQueues)
 	}
 	return all
 }

@@ -20,7 +20,6 @@ type trial struct {
 	load     float64
 	arrivals time.Duration
 	deep     bool // queues hold ten times as much
-	whole    bool // flows are of whole segments
 	// besides is merged into the traffic; nil: nothing.
 	besides func(seed uint64) (workload.Source, error)
 }
@@ -72,8 +71,8 @@ const segment = 1460
 // for.
 const patience = 2 * time.Second
 
-func (t trial) config(seed uint64, on func(sim.FlowEnd)) (sim.Config, error) {
-	c := network(seed, t.top, t.scheme)
+func (t trial) config(o papers.Options, on func(sim.FlowEnd)) (sim.Config, error) {
+	c := network(o.Seed, t.top, t.scheme)
 	if t.deep {
 		c.Queues[0].Bytes = deep * frameBytes
 	}
@@ -85,14 +84,14 @@ func (t trial) config(seed uint64, on func(sim.FlowEnd)) (sim.Config, error) {
 		}
 	}
 	var err error
-	c.Workload, err = between(t.top, t.load, liveMbit(t.top), t.arrivals, seed)
-	if t.whole {
+	c.Workload, err = between(t.top, o.As(quarter), o.As(sizes), t.load, t.arrivals, o.Seed)
+	if o.As(wholeEnds) == wholeEnds {
 		c.Workload = wholeSegments{c.Workload}
 	}
 	if err != nil || t.besides == nil {
 		return c, err
 	}
-	more, err := t.besides(seed)
+	more, err := t.besides(o.Seed)
 	if err != nil {
 		return c, err
 	}
@@ -100,18 +99,9 @@ func (t trial) config(seed uint64, on func(sim.FlowEnd)) (sim.Config, error) {
 	return c, nil
 }
 
-// wholeSegments rounds flows up to whole segments.
-type wholeSegments struct{ workload.Source }
-
-func (w wholeSegments) Next() (workload.Flow, bool) {
-	f, ok := w.Source.Next()
-	f.Bytes = (f.Bytes + segment - 1) / segment * segment
-	return f, ok
-}
-
 // play runs trials. Those of one topology and load have the same flows.
 func play(ctx context.Context, o papers.Options, trials []trial) ([]*flows, error) {
-	config := func(i int, f *flows) (sim.Config, error) { return trials[i].config(o.Seed, f.ended) }
+	config := func(i int, f *flows) (sim.Config, error) { return trials[i].config(o, f.ended) }
 	return papers.Play(ctx, o, len(trials), config, func(i int, f *flows, r *sim.Result, cutOff bool) error {
 		f.result, f.cutOff = r, cutOff
 		if len(f.us) == 0 {
@@ -200,12 +190,12 @@ func (g *grid) below(load float64, ours, theirs scheme, metric string, of func(*
 		of(g.at(load, theirs)), of(g.at(load, ours)), ratioTolerance)
 }
 
-// fabric is a specification's, or a smaller one's.
+// fabric is a specification's, or a smaller one's. A Decision may replace the former.
 func fabric(o papers.Options, full, quick string) (*topology.Topology, error) {
 	if o.Quick {
 		full = quick
 	}
-	return topology.Parse(full)
+	return topology.Parse(o.As(full))
 }
 
 // took is the time of arrivals.

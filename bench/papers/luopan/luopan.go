@@ -13,6 +13,7 @@ func Experiments() []papers.Experiment {
 	all := slices.Clone(experiments())
 	for i := range all {
 		all[i].Mutants = append(all[i].Mutants, atRandom)
+		all[i].Decisions = append(all[i].Decisions, decisions()...)
 	}
 	return all
 }

@@ -44,6 +44,7 @@ const (
 	disagrees
 	noEvidence
 	notTried
+	onlyFitted
 	notJudged
 	standings
 )
@@ -51,11 +52,11 @@ const (
 // words are the standings' in the counts.
 var words = [standings]string{
 	"agree within tolerance", "agree in sign and order", "are not decided by their seeds", "disagree",
-	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "are not judged by these rules yet",
+	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "have fitted figures alone", "are not judged by these rules yet",
 }
 
 // shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "unjudged"}
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "fitted", "unjudged"}
 
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
@@ -66,6 +67,8 @@ func (r *Results) standing(e papers.Experiment) standing {
 		return disagrees
 	case run.Verdict == papers.Undecided:
 		return undecided
+	case run.Verdict == papers.OnlyFitted:
+		return onlyFitted
 	}
 	trials := r.certifying(e)
 	switch {
@@ -85,6 +88,7 @@ type totals struct {
 	stand  papers.Score             // of experiments that agree or are in order
 	judged papers.Score             // of all that are judged
 	by     map[float64]papers.Score // of all that are judged, by tolerance
+	open   papers.Open              // of those that disagree, are undecided or are in order
 }
 
 func (r *Results) totals(all []papers.Experiment) totals {
@@ -95,6 +99,9 @@ func (r *Results) totals(all []papers.Experiment) totals {
 		run := r.Runs[e.Name]
 		if run == nil {
 			continue
+		}
+		if s == disagrees || s == undecided || s == inOrder {
+			n.open.Add(run.Verdict, r.decided(e, run))
 		}
 		n.judged = n.judged.Plus(run.Score)
 		for percent, score := range papers.ByTolerance(run.Rows) {
@@ -132,15 +139,23 @@ func byTolerance(by map[float64]papers.Score) string {
 // Counts is a sentence about all experiments.
 func (r *Results) Counts(all []papers.Experiment) string {
 	n := r.totals(all)
-	return fmt.Sprintf("Of %d experiments %s. Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
-		len(all), listed(n.standings(words)), n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
+	decided := ""
+	if len(r.Decisions) > 0 {
+		decided = fmt.Sprintf(" %s.", n.open)
+	}
+	return fmt.Sprintf("Of %d experiments %s.%s Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
+		len(all), listed(n.standings(words)), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
 }
 
 // Brief is what the README has room for. It names every standing.
 func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
-	return fmt.Sprintf("%d experiments: %s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
-		len(all), strings.Join(n.standings(shortWords), ", "), n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
+	decided := ""
+	if len(r.Decisions) > 0 {
+		decided = fmt.Sprintf("; %d of %d with rows out decided", n.open.Decided, n.open.Of)
+	}
+	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
+		len(all), strings.Join(n.standings(shortWords), ", "), decided, n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
 }
 
 func listed(parts []string) string {
@@ -158,7 +173,7 @@ func (r *Results) Table(all []papers.Experiment) string {
 		run := r.Runs[e.Name]
 		if run == nil {
 			fmt.Fprintf(&b, "| %s | not judged by these rules yet | - | %s | `weft sim run %s --seeds %d --store bench/papers/results`, about %s of CPU | %s |\n",
-				e.Name, r.caught(e), e.Name, planned, minutes(planned*perSeed[e.Name]), before[e.Name])
+				e.Name, r.caught(e), e.Name, Planned(e.Name), minutes(float64(Planned(e.Name))*perSeed[e.Name]), before[e.Name])
 			continue
 		}
 		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", e.Name, r.verdict(e), byTolerance(papers.ByTolerance(run.Rows)), r.caught(e), run.where(), before[e.Name])
@@ -170,9 +185,11 @@ func (r *Results) Table(all []papers.Experiment) string {
 	return b.String()
 }
 
-// verdict is an experiment's, which says so where it is no evidence.
+// verdict is an experiment's, which says so where it is no evidence, and says what decides
+// its rows that are out.
 func (r *Results) verdict(e papers.Experiment) string {
-	s := string(r.Runs[e.Name].Verdict)
+	run := r.Runs[e.Name]
+	s := string(run.Verdict)
 	switch r.standing(e) {
 	case notTried:
 		s += ", but mutants not tried: it is no evidence without full trials with these seeds"
@@ -192,6 +209,9 @@ func (r *Results) verdict(e papers.Experiment) string {
 		if len(untold) > 0 {
 			s += ": no row about it tells where " + strings.Join(untold, "; and where ")
 		}
+	}
+	if d := r.decided(e, run); d.Any() {
+		s += "; " + d.String()
 	}
 	return s
 }

@@ -5,11 +5,13 @@
 //
 //	weft sim run NAME --seeds 5 --store bench/papers/results    writes NAME.json
 //	weft sim mutants NAME --store bench/papers/results          writes into mutants.json
+//	weft sim decide NAME --store bench/papers/results           writes into decisions.json
 //	weft sim report --write .                                   writes the documents
 package results
 
 import (
 	"bytes"
+	"cmp"
 	"embed"
 	"encoding/json"
 	"errors"
@@ -35,44 +37,56 @@ type Head struct {
 	Commit   string `json:"commit"`
 	Modified bool   `json:"modified,omitempty"` // by changes that are not in Commit
 	Machine  string `json:"machine"`
+	Date     string `json:"date,omitempty"` // when it was kept, as 2026-11-28; "": not known
 }
 
-// check finds what makes a result unfit to be kept. In the quick form few seeds will do.
-func (h Head) check(experiment string, quick bool, seeds int) error {
+// check finds what makes a result unfit to be kept: that it has fewer than the fewest seeds.
+func (h Head) check(experiment string, seeds, fewest int) error {
 	switch {
 	case h.Commit == "":
 		return errors.New("nobody knows the commit: the directory of results must be in a git repository")
-	case !quick && seeds < papers.EnoughSeeds:
-		return fmt.Errorf("%s: --seeds=%d decides nothing that is worth keeping: must be %d or more", experiment, seeds, papers.EnoughSeeds)
+	case seeds < fewest:
+		return fmt.Errorf("%s: --seeds=%d decides nothing that is worth keeping: must be %d or more", experiment, seeds, fewest)
 	}
 	return nil
+}
+
+// by is h with the machines that gave the parts, if these say so.
+func (h Head) by(machines []string) Head {
+	if len(machines) > 0 {
+		h.Machine = strings.Join(machines, "; ")
+	}
+	return h
 }
 
 // Run is what an experiment gave.
 type Run struct {
 	Experiment string `json:"experiment"`
 	Head
-	Seed    uint64         `json:"seed"`
-	Seeds   int            `json:"seeds"`
-	WallS   float64        `json:"wall_s"`
-	CPUS    float64        `json:"cpu_s"`
-	Verdict papers.Verdict `json:"verdict"`
-	Score   papers.Score   `json:"score"`
-	Because string         `json:"because,omitempty"`
-	Rows    []papers.Row   `json:"rows"` // those that the verdict depends on
+	Seed  uint64 `json:"seed"`
+	Seeds int    `json:"seeds"`
+	// Identity is papers.Experiment.Identity of the run; "": not known.
+	Identity string         `json:"identity,omitempty"`
+	WallS    float64        `json:"wall_s"`
+	CPUS     float64        `json:"cpu_s"`
+	Verdict  papers.Verdict `json:"verdict"`
+	Score    papers.Score   `json:"score"`
+	Because  string         `json:"because,omitempty"`
+	Rows     []papers.Row   `json:"rows"` // those that the verdict depends on
 }
 
-// Of is what is kept of a report. That of a quick run, or of too few seeds, is an error.
+// Of is what is kept of a report. Machines of its parts take the place of the head's. That
+// of a quick run, or of too few seeds, is an error.
 func Of(r *papers.Report, h Head) (*Run, error) {
 	if r.Quick {
 		return nil, fmt.Errorf("%s: a quick run says nothing that is worth keeping: run it without --quick", r.Experiment)
 	}
-	if err := h.check(r.Experiment, false, max(r.Seeds, 1)); err != nil {
+	if err := h.check(r.Experiment, max(r.Seeds, 1), papers.EnoughSeeds); err != nil {
 		return nil, err
 	}
 	run := &Run{
-		Experiment: r.Experiment, Head: h,
-		Seed: r.Seed, Seeds: max(r.Seeds, 1), WallS: short(r.WallS), CPUS: short(r.CPUS),
+		Experiment: r.Experiment, Head: h.by(r.Machines),
+		Seed: r.Seed, Seeds: max(r.Seeds, 1), Identity: r.Identity, WallS: short(r.WallS), CPUS: short(r.CPUS),
 		Verdict: r.Verdict, Score: r.Score, Because: r.Because,
 	}
 	for _, row := range r.Rows {
@@ -80,16 +94,14 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 			continue
 		}
 		row.Ours = short(row.Ours)
-		for _, end := range []**float64{&row.Paper, &row.Low, &row.High} {
-			if *end != nil {
-				v := short(**end)
-				*end = &v
-			}
-		}
+		row.Paper, row.Low, row.High = shortened(row.Paper), shortened(row.Low), shortened(row.High)
 		run.Rows = append(run.Rows, row)
 	}
 	return run, nil
 }
+
+// identified is the run's identity, or that which it has if the setting is still the same.
+func (r *Run) identified(e papers.Experiment) string { return cmp.Or(r.Identity, e.Identity(r.Rows)) }
 
 // short keeps six digits.
 func short(x float64) float64 {
@@ -98,6 +110,23 @@ func short(x float64) float64 {
 		return x
 	}
 	return v
+}
+
+func shortened(x *float64) *float64 {
+	if x == nil {
+		return nil
+	}
+	v := short(*x)
+	return &v
+}
+
+// String says in a line when, by what and with which verdict it was kept.
+func (r *Run) String() string {
+	date, commit := cmp.Or(r.Date, "at an unknown date"), r.Commit[:min(len(r.Commit), 12)]
+	if r.Modified {
+		commit += " with changes"
+	}
+	return fmt.Sprintf("%s, commit %s, %d seeds from %d on: %s", date, commit, r.Seeds, r.Seed, r.Verdict)
 }
 
 // Name is the file's.
@@ -143,8 +172,9 @@ func lines[T any](list []T) ([]byte, error) {
 
 // Results are all that is stored.
 type Results struct {
-	Runs    map[string]*Run // by experiment
-	Mutants []Trial
+	Runs      map[string]*Run // by experiment
+	Mutants   []Trial
+	Decisions []Finding
 }
 
 // Read reads a directory of results. One that has none is empty.
@@ -159,9 +189,12 @@ func Read(dir fs.FS) (*Results, error) {
 		if err != nil {
 			return nil, err
 		}
-		if name == MutantsFile {
+		switch name {
+		case MutantsFile:
 			err = json.Unmarshal(b, &all.Mutants)
-		} else {
+		case DecisionsFile:
+			err = json.Unmarshal(b, &all.Decisions)
+		default:
 			r := new(Run)
 			err = json.Unmarshal(b, r)
 			all.Runs[strings.TrimSuffix(path.Base(name), ".json")] = r

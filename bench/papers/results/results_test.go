@@ -38,7 +38,7 @@ func TestRun_isReadAsItWasWritten(t *testing.T) {
 	if err != nil || trials[0].Commit != "abc" || trials[0].Machine != "two cores" || !trials[0].Modified {
 		t.Fatalf("%+v, %v", trials, err)
 	}
-	m, err := MutantsJSON(trials)
+	m, err := ListJSON(trials)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,6 +53,23 @@ func TestRun_isReadAsItWasWritten(t *testing.T) {
 	}
 	if papers.Judge(got.Rows) != r.Verdict || papers.ScoreOf(got.Rows) != r.Score {
 		t.Error("the rows that are kept give another verdict")
+	}
+}
+
+// What several machines gave is not said to be of the one that stores it.
+func TestOf_machines(t *testing.T) {
+	here, of := Head{Commit: "abc", Machine: "a laptop"}, []string{"a: 8 cores", "b: 4 cores"}
+	r := report(papers.Within("DRB", "Mbit/s", 895, 812, 10))
+	for want, machines := range map[string][]string{"a laptop": nil, "a: 8 cores; b: 4 cores": of} {
+		r.Machines = machines
+		run, err := Of(r, here)
+		if err != nil || run.Machine != want {
+			t.Errorf("%+v, %v, want %s", run, err, want)
+		}
+		trials, err := Trials([]papers.Trial{{Experiment: "a", Quick: true, Machines: machines}}, here)
+		if err != nil || trials[0].Machine != want {
+			t.Errorf("%+v, %v, want %s", trials, err, want)
+		}
 	}
 }
 
@@ -208,6 +225,7 @@ func TestStanding_isCertifiedByFullTrialsOfTheSameSeeds(t *testing.T) {
 		"quick":              func(t *Trial) { t.Quick = true },
 		"one seed":           func(t *Trial) { t.Seeds = 1 },
 		"other seeds":        func(t *Trial) { t.Seed = 6 },
+		"of another setting": func(t *Trial) { t.Identity = "another" },
 		"another verdict":    func(t *Trial) { t.Itself = papers.AgreesOrder },
 		"of another mutant":  func(t *Trial) { t.Mutant = "other" },
 		"another experiment": func(t *Trial) { t.Experiment = "b" },
@@ -225,6 +243,10 @@ func TestStanding_isCertifiedByFullTrialsOfTheSameSeeds(t *testing.T) {
 	r.Mutants[0].Caught = false
 	if got := r.standing(all[0]); got != noEvidence || !strings.Contains(r.Table(all), "| a | agrees within its tolerance, but is no evidence: no row about it tells where m |") {
 		t.Errorf("neither caught nor passing: %s", words[got])
+	}
+	r.Runs["a"].Verdict, r.Mutants[0].Itself = papers.OnlyFitted, papers.OnlyFitted
+	if got := r.standing(all[0]); got != onlyFitted {
+		t.Errorf("with fitted figures alone: %s", words[got])
 	}
 	all[1].Mutants = append(slices.Clone(all[1].Mutants), papers.Mutant{Name: "second"})
 	if got := r.standing(all[1]); got != notTried {
@@ -267,7 +289,7 @@ func TestStored_verdictsFollowFromRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rank := map[papers.Verdict]int{papers.Disagrees: 1, papers.Undecided: 2, papers.AgreesOrder: 3, papers.Agrees: 4}
+	rank := map[papers.Verdict]int{papers.Disagrees: 1, papers.OnlyFitted: 1, papers.Undecided: 2, papers.AgreesOrder: 3, papers.Agrees: 4}
 	for name, r := range all.Runs {
 		if r.Experiment != name || r.Commit == "" || r.Machine == "" || r.Seeds < papers.EnoughSeeds {
 			t.Errorf("%s: %q, commit %q, machine %q, %d seeds", name, r.Experiment, r.Commit, r.Machine, r.Seeds)

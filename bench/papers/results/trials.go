@@ -1,9 +1,7 @@
 package results
 
 import (
-	"fmt"
 	"slices"
-	"strings"
 
 	"weft/bench/papers"
 )
@@ -17,37 +15,22 @@ type Trial struct {
 	Head
 }
 
-// Trials are what is kept of trials. Those of the full form with too few seeds are an error.
+func (t Trial) origin() origin { return origin{"mutants", t.Experiment, t.Quick, t.Seeds} }
+
+// Trials are what is kept of trials. Machines of their parts take the place of the head's.
+// Those of the full form with too few seeds are an error.
 func Trials(of []papers.Trial, h Head) (trials []Trial, err error) {
 	for _, t := range of {
-		if err := h.check(t.Experiment, t.Quick, t.Seeds); err != nil {
+		fewest := papers.EnoughSeeds
+		if t.Quick {
+			fewest = 0
+		}
+		if err := h.check(t.Experiment, t.Seeds, fewest); err != nil {
 			return nil, err
 		}
-		trials = append(trials, Trial{t, h})
+		trials = append(trials, Trial{t, h.by(t.Machines)})
 	}
 	return trials, nil
-}
-
-// Merge replaces trials of the same experiments in the same form, and keeps the rest. It is
-// an error to replace one by a trial with fewer seeds.
-func Merge(old, news []Trial) ([]Trial, error) {
-	all := slices.Clone(news)
-	for _, t := range old {
-		i := slices.IndexFunc(news, func(n Trial) bool { return n.Experiment == t.Experiment && n.Quick == t.Quick })
-		if i < 0 {
-			all = append(all, t)
-		} else if n := news[i].Seeds; n < t.Seeds {
-			return nil, fmt.Errorf("%s: mutants of --seeds=%d cannot replace those of %d: try them with as many", t.Experiment, n, t.Seeds)
-		}
-	}
-	slices.SortStableFunc(all, func(a, b Trial) int { return strings.Compare(a.Experiment, b.Experiment) })
-	return all, nil
-}
-
-// MutantsJSON has a line for each trial.
-func MutantsJSON(all []Trial) ([]byte, error) {
-	b, err := lines(all)
-	return append(b, '\n'), err
 }
 
 // Tried are an experiment's trials: the full ones if there are any, else the quick ones.
@@ -76,17 +59,20 @@ func (r *Results) Passing(experiment string) (names []string) {
 }
 
 // certifying are the trials of an experiment's mutants that say what its run is evidence
-// for: of the full form, with the run's seeds and its verdict. Without one for each mutant,
+// for: of the full form, with the run's seeds, its verdict and its identity, where one is known. Without one for each mutant,
 // there are none.
 func (r *Results) certifying(e papers.Experiment) (trials []Trial) {
 	run := r.Runs[e.Name]
 	if run == nil {
 		return nil
 	}
+	same := func(identity string) bool {
+		return identity == run.Identity || run.Identity == "" && identity == run.identified(e)
+	}
 	for _, m := range e.Mutants {
 		i := slices.IndexFunc(r.Mutants, func(t Trial) bool {
 			return t.Experiment == e.Name && t.Mutant == m.Name && !t.Quick &&
-				t.Seed == run.Seed && t.Seeds == run.Seeds && t.Itself == run.Verdict
+				t.Seed == run.Seed && t.Seeds == run.Seeds && t.Itself == run.Verdict && same(t.Identity)
 		})
 		if i < 0 {
 			return nil

@@ -56,6 +56,16 @@ func unmoved(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
 	return arriving(f, fluid.NewClassifier(f, pairs(to), clickRate, seed).Routes())
 }
 
+// hashedPart has each flow on the path of its hash.
+func hashedPart(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
+	h := &fluid.Hash{Fabric: f, Key: fluid.ByFlow, Seed: seed}
+	nth := uint64(0)
+	return arriving(f, byPaths(f, to, func(p hedera.Pair) int {
+		nth++
+		return h.Path(p, nth)
+	}))
+}
+
 // scheduled reserves whole links for one flow after the other; who finds no path
 // stays where edge switches have put it (thesis §3.1.7).
 func scheduled(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {

@@ -61,6 +61,29 @@ var sameIDOutgoing = pattern{name: "same-ID outgoing", make: func(t *topology.To
 	}, func(a, b int) bool { return a == b })
 }}
 
+// sameIDShared is sameIDOutgoing where several hosts may have one receiver.
+var sameIDShared = pattern{name: "same-ID outgoing, shared", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
+	f, err := fluid.NewFabric(t)
+	if err != nil {
+		return nil, err
+	}
+	rng := rand.New(rand.NewPCG(seed, 0x736861726564))
+	to := make([]topology.NodeID, f.Hosts())
+	for src := range to {
+		id := rng.IntN(2)
+		if src%2 == 1 { // as the other one of the rack
+			id = int(to[src-1]) % 2
+		}
+		for {
+			to[src] = topology.NodeID(2*rng.IntN(f.Hosts()/2) + id)
+			if f.Pod(to[src]) != f.Pod(topology.NodeID(src)) {
+				break
+			}
+		}
+	}
+	return to, nil
+}}
+
 // placeAll draws bijections of a fat-tree of k=4 until each pair may be and the
 // host numbers to which rack-mates send may.
 func placeAll(t *topology.Topology, seed uint64, allow func(f *fluid.Fabric, pods []int) func(src, dst topology.NodeID) bool, ids func(a, b int) bool) ([]topology.NodeID, error) {

@@ -29,8 +29,16 @@ func hash(f *fluid.Fabric, all []hedera.Pair, key fluid.HashKey, seed uint64) []
 
 // firstFit falls back on a hash.
 func firstFit(name string, key fluid.HashKey) scheme {
+	return firstFitElse(name, func(f *fluid.Fabric, all []hedera.Pair, seed uint64) []int { return hash(f, all, key, seed) })
+}
+
+// firstPaths are all the first path.
+func firstPaths(_ *fluid.Fabric, all []hedera.Pair, _ uint64) []int { return make([]int, len(all)) }
+
+// firstFitElse falls back on other paths.
+func firstFitElse(name string, other func(f *fluid.Fabric, all []hedera.Pair, seed uint64) []int) scheme {
 	return scheme{name, func(f *fluid.Fabric, all []hedera.Pair, seed uint64) ([]int, error) {
-		paths := hash(f, all, key, seed)
+		paths := other(f, all, seed)
 		fit := hedera.NewFirstFit(f)
 		var e hedera.Estimator
 		for i, d := range e.Estimate(all, f.Hosts()) {

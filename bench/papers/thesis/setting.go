@@ -1,6 +1,10 @@
 package thesis
 
-import "weft/bench/papers"
+import (
+	"fmt"
+
+	"weft/bench/papers"
+)
 
 // What the thesis does not state, chosen once for all of its experiments.
 const (
@@ -16,7 +20,7 @@ const tolerance = papers.Stated
 // not.
 func explain(out *papers.Outcome, o papers.Options, why string) {
 	if !o.Quick {
-		out.Judge = papers.Explained(why)
+		out.Because = why
 	}
 }
 
@@ -24,4 +28,14 @@ func stated(name, value string) papers.Parameter { return papers.Parameter{Name:
 
 func chosen(name, value, why string) papers.Parameter {
 	return papers.Parameter{Name: name, Value: value, Chosen: true, Why: why}
+}
+
+// valueOf is a number of an experiment, or the one that stands for its name.
+func valueOf(o papers.Options, name string, own float64) float64 {
+	if as := o.As(name); as != name {
+		if _, err := fmt.Sscan(as, &own); err != nil {
+			panic(fmt.Sprintf("thesis: %s is replaced by %q, which is no number", name, as))
+		}
+	}
+	return own
 }

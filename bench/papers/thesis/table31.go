@@ -29,15 +29,23 @@ var table31Rows = []struct {
 // Pattern is a row of Table 3.1.
 type Pattern struct {
 	Name string
-	// To returns each host's receiver in fat-tree:k=4, by a seed; no two have the same.
+	// To returns each host's receiver in fat-tree:k=4, by a seed; where it is one to one, no two
+	// have the same.
 	To func(seed uint64) ([]topology.NodeID, error)
-	// TwoLevel and Classifier are what the thesis measured, in percent of the ideal.
-	TwoLevel, Classifier float64
+	// TwoLevel, Classifier and Scheduler are what the thesis measured, in percent of the ideal
+	// (Table 3.1), and the others what its 16 hosts reached of their links' payload (Table 4.3),
+	// in percent, too. 0: it has none.
+	TwoLevel, Classifier, Scheduler        float64
+	ECMP, FirstFit, Annealing, NonBlocking float64
 }
 
-// Patterns returns the rows of Table 3.1 in its order.
+// Patterns returns the rows of Table 3.1 in its order, and the one of Table 4.3 with hotspots.
 func Patterns() (list []Pattern) {
-	for _, row := range table31Rows {
+	rows := table31Rows[:len(table31Rows):len(table31Rows)]
+	for _, row := range append(rows, struct {
+		pattern pattern
+		paper   [4]float64
+	}{pattern: randomAny}) {
 		to := func(seed uint64) ([]topology.NodeID, error) {
 			t, err := topology.Parse(clickTree)
 			if err != nil {
@@ -45,10 +53,19 @@ func Patterns() (list []Pattern) {
 			}
 			return row.pattern.make(t, seed)
 		}
-		list = append(list, Pattern{row.pattern.name, to, row.paper[1], row.paper[2]})
+		p := Pattern{Name: row.pattern.name, To: to, TwoLevel: row.paper[1], Classifier: row.paper[2], Scheduler: row.paper[3]}
+		for _, r := range table43Rows {
+			if r.pattern.name == p.Name {
+				p.ECMP, p.FirstFit, p.Annealing, p.NonBlocking = percentOfPayload(r.gb[0]), percentOfPayload(r.gb[1]), percentOfPayload(r.gb[2]), percentOfPayload(r.gb[3])
+			}
+		}
+		list = append(list, p)
 	}
 	return list
 }
+
+// percentOfPayload is what of 16 links of 1 Gbit/s carry so many GB/s of payload.
+func percentOfPayload(gb float64) float64 { return 100 * gb * 8 / (16 * payloadPart) }
 
 func table31() papers.Experiment {
 	return papers.Experiment{
@@ -64,11 +81,20 @@ func table31() papers.Experiment {
 		},
 		Mutants: []papers.Mutant{
 			{Name: "the scheduler moves no flow", About: []string{"scheduler"}, Replace: map[string]string{"flow scheduler": ""}},
-			{Name: "the classifier moves no flow", About: []string{"classifier"}, Replace: map[string]string{"flow classifier": ""}},
+			{Name: "the classifier hashes and moves no flow", About: []string{"classifier"}, Replace: map[string]string{"flow classifier": "hash"}},
+		},
+		Decisions: []papers.Decision{
+			{Parameter: "which five mappings of a pattern the thesis has run", About: []string{"random", "inter-pod incoming", "same-ID outgoing"},
+				Values: []papers.DecisionValue{{Name: "the closest of 40 sets to each row", Replace: map[string]string{"mappings": closest}, Fitted: true}}},
+			{Parameter: "whether hosts of the pattern same-ID outgoing have a receiver each", About: []string{"same-ID outgoing"},
+				Values: []papers.DecisionValue{{Name: "some share one, against the thesis' words", Replace: map[string]string{"same-ID outgoing": "shared"}, Fitted: true}}},
 		},
 		Run: runTable31,
 	}
 }
+
+// closest stands for the mappings that are closest to what the thesis has.
+const closest = "closest"
 
 func runTable31(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 	mappings := 200
@@ -79,7 +105,7 @@ func runTable31(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 	}
 	parts := make([]columns, len(table31Rows))
 	err := papers.Each(ctx, o, len(table31Rows), func(i int) (err error) {
-		parts[i], err = percents(table31Rows[i].pattern, mappings, o)
+		parts[i], err = percents(table31Rows[i].pattern, table31Rows[i].paper, mappings, o)
 		return err
 	})
 	if err != nil {
@@ -129,16 +155,26 @@ func (c *columns) deviation(m, mappings int) float64 {
 	return math.Sqrt(max(0, c.squares[m]-c.mean[m]*c.mean[m]) * float64(mappings) / float64(mappings-1))
 }
 
+// fiveOf are the mappings that the thesis has of each pattern.
+const fiveOf = 5
+
 // percents runs each method on mappings of a pattern.
-func percents(p pattern, mappings int, o papers.Options) (c columns, err error) {
+func percents(p pattern, paper [len(methods)]float64, mappings int, o papers.Options) (c columns, err error) {
 	hosts, err := topology.Parse(clickTree)
 	if err != nil {
 		return c, err
 	}
+	if o.As(p.name) == "shared" {
+		p = sameIDShared
+	}
+	each := make([][len(methods)]float64, mappings)
 	for m, method := range methods {
 		part := method.part
-		if o.As(method.name) == "" {
+		switch o.As(method.name) {
+		case "":
 			part = unmoved
+		case "hash":
+			part = hashedPart
 		}
 		_, f, err := fabricOf(method.fabric)
 		if err != nil {
@@ -150,10 +186,37 @@ func percents(p pattern, mappings int, o papers.Options) (c columns, err error) 
 			if err != nil {
 				return c, err
 			}
-			percent := 100 * part(f, to, own)
-			c.mean[m] += percent / float64(mappings)
-			c.squares[m] += percent * percent / float64(mappings)
+			each[n][m] = 100 * part(f, to, own)
 		}
 	}
-	return c, nil
+	if o.As("mappings") == closest {
+		return columnsOf(closestSet(each, fiveOf, func(mean [len(methods)]float64) (off float64) {
+			for m, x := range mean {
+				off += math.Abs(x/paper[m] - 1)
+			}
+			return off
+		})), nil
+	}
+	return columnsOf(each), nil
+}
+
+func columnsOf(each [][len(methods)]float64) (c columns) {
+	for _, row := range each {
+		for m, percent := range row {
+			c.mean[m] += percent / float64(len(each))
+			c.squares[m] += percent * percent / float64(len(each))
+		}
+	}
+	return c
+}
+
+// closestSet is that of sets of n which are next to each other whose mean is off least.
+func closestSet(each [][len(methods)]float64, n int, off func(mean [len(methods)]float64) float64) [][len(methods)]float64 {
+	best, least := each[:n], math.Inf(1)
+	for ; len(each) >= n; each = each[n:] {
+		if x := off(columnsOf(each[:n]).mean); x < least {
+			best, least = each[:n], x
+		}
+	}
+	return best
 }

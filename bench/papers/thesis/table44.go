@@ -98,12 +98,11 @@ func chart44(sizes []table44Size, iterations []int, percents []float64) papers.C
 	c := papers.Chart{Title: "Table 4.4", X: "iterations a round", Y: "of full bisection, %", LogX: true}
 	for i, size := range sizes {
 		ours := papers.Line{Name: fmt.Sprintf("k = %d", size.k)}
-		thesis := papers.Line{Name: ours.Name + ", thesis"}
 		for j, n := range iterations {
 			ours.X, ours.Y = append(ours.X, float64(n)), append(ours.Y, percents[i*(len(iterations)+2)+2+j])
-			thesis.X, thesis.Y = append(thesis.X, float64(n)), append(thesis.Y, size.annealed[j])
+			ours.Paper = append(ours.Paper, papers.Point{X: float64(n), Y: size.annealed[j]})
 		}
-		c.Lines = append(c.Lines, ours, thesis)
+		c.Lines = append(c.Lines, ours)
 	}
 	return c
 }

@@ -33,7 +33,7 @@ func TestHosts_allocateNothingPerPacket(t *testing.T) {
 		one := func() {
 			now += 10 * time.Microsecond
 			path, _ := h.Data(&f, 0, 1460, 1500, now)
-			h.Ack(&f)
+			h.Ack(&f, 0)
 			if h.Marks() {
 				m := h.DataMark(&f, path, now)
 				h.Received(&f, m, false, now)

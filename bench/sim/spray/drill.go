@@ -1,6 +1,7 @@
 package spray
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -14,14 +15,15 @@ import (
 //
 // An engine does not see packets that are just entering a queue (§3.2.1): a packet that
 // another engine has chosen for a port is visible once it would have been transferred at
-// the port's rate. An engine knows its own latest choices, since it has made them one
-// after the other.
+// the port's rate, or after blind. An engine knows its own latest choices, since it has
+// made them one after the other.
 type drill struct {
 	oblivious
 	loads    loads
 	samples  int
 	memory   int
-	memories []int16 // of all engines of all switches; -1: none
+	blind    time.Duration // 0: as long as each packet takes
+	memories []int16       // of all engines of all switches; -1: none
 	entering []entering
 }
 
@@ -64,7 +66,7 @@ func (e *entering) hidden(engine int, now time.Duration) (bytes int32) {
 }
 
 func newDrill(c SwitchConfig, o oblivious, l loads) *drill {
-	d := &drill{oblivious: o, loads: l, samples: c.Samples, memory: c.Memory}
+	d := &drill{oblivious: o, loads: l, samples: c.Samples, memory: c.Memory, blind: c.Blind}
 	d.memories = make([]int16, o.shape.switches()*c.Engines*c.Memory)
 	for i := range d.memories {
 		d.memories[i] = -1
@@ -146,7 +148,8 @@ func (d *drill) seen(l topology.LinkID, engine int, now time.Duration) float64 {
 
 // enter takes note of a packet that goes to a port.
 func (d *drill) enter(l topology.LinkID, engine int, bytes int32, now time.Duration) {
-	d.entering[l-d.shape.edgeUp].add(enterer{now + time.Duration(float64(bytes)*d.loads.perByte[l]), bytes, uint8(engine)})
+	blind := cmp.Or(d.blind, time.Duration(float64(bytes)*d.loads.perByte[l]))
+	d.entering[l-d.shape.edgeUp].add(enterer{now + blind, bytes, uint8(engine)})
 }
 
 // ranking is the least loaded of the ports added, the least first, and who was added

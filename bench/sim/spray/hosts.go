@@ -28,6 +28,11 @@ type HostsConfig struct {
 	// SamplesOnly makes luopan follow samples alone, as in the paper (Luopan §3.2).
 	// Otherwise it also counts what was sent since.
 	SamplesOnly bool
+	// Turns has paths take turns, from which luopan's samples depart; see package luopan.
+	Turns bool
+	// AckUnits makes a flow's pure acknowledgements a unit of the policy, where units are
+	// flowcells or flowlets. Otherwise each has a path of its own, by the policy's Rule.
+	AckUnits bool
 	// Tau is the time constant of CONGA's rate estimators (CONGA §3.6). 0: 160 µs.
 	Tau time.Duration
 }
@@ -58,6 +63,7 @@ type Flow struct {
 	data, ack  int32   // pairs
 	via        int32   // the path of the unit under way; -1: none
 	bound      uint32  // the pair's, when via was last found alive
+	acks       ackUnit // with HostsConfig.AckUnits
 	heeded     *heeded // nil if the policy does not heed what becomes of packets
 }
 
@@ -95,7 +101,7 @@ func hostsBy(c HostsConfig, p policy.Policy) (*Hosts, error) {
 // Open begins a flow. tuple is the five-tuple of its data; it is not kept.
 func (h *Hosts) Open(f *Flow, src, dst topology.NodeID, tuple *flowcell.FiveTuple) {
 	back := flowcell.FiveTuple{Src: tuple.Dst, Dst: tuple.Src, SrcPort: tuple.DstPort, DstPort: tuple.SrcPort, Proto: tuple.Proto}
-	*f = Flow{hash: tuple.Hash(h.config.Seed), back: back.Hash(h.config.Seed), via: -1}
+	*f = Flow{hash: tuple.Hash(h.config.Seed), back: back.Hash(h.config.Seed), via: -1, acks: ackUnit{via: -1}}
 	f.cutter = flowcell.NewCutter(f.hash)
 	f.data = h.use(src, dst)
 	f.ack = h.use(dst, src)
@@ -165,21 +171,6 @@ func (h *Hosts) begin(f *Flow, p *pair, last int, now time.Duration) int {
 	return h.aware.choose(f, p, p.paths.Components[p.paths.Component(f.hash)].Order, last, now)
 }
 
-// Ack returns the path of a pure acknowledgement from the flow's receiver, which has a
-// selector of its own for these (DRB §5); -1 as in Data.
-func (h *Hosts) Ack(f *Flow) (path int) {
-	p := h.pair(f.ack)
-	switch {
-	case p.paths == nil:
-		return -1
-	case !h.policy.Sprays():
-		path, _ = p.paths.ByHash(f.back)
-		return path
-	}
-	path, _ = p.of(f.back).ack.Next(f.back)
-	return path
-}
-
 // SetTopology makes hosts use the live paths of t, which is of the same fabric.
 func (h *Hosts) SetTopology(t *topology.Topology) {
 	h.topo, h.quiver = t, nil
@@ -234,4 +225,15 @@ func (h *Hosts) componentsOf(p *pair, set topology.PathSet) []topology.Group {
 		h.quiver = h.topo.Quiver()
 	}
 	return h.quiver.Groups(p.src, p.dst)
+}
+
+// PathOfFlow returns the path of a flow's data by a policy that keeps each flow to one, and
+// how many paths are live. Where there is no choice paths is 0.
+func (h *Hosts) PathOfFlow(f *Flow) (path, paths int) {
+	p := h.pair(f.data)
+	if p.paths == nil {
+		return 0, 0
+	}
+	path, _ = p.paths.ByHash(f.hash)
+	return path, len(p.paths.Live)
 }

@@ -47,7 +47,7 @@ func TestData_goesRoundAsTheRuleHasIt(t *testing.T) {
 		}
 		var acks []int
 		for range 12 {
-			acks = append(acks, h.Ack(&f))
+			acks = append(acks, h.Ack(&f, 0))
 		}
 		if !cycles(acks, order) {
 			t.Errorf("%s: paths of acknowledgements %v do not go round %v", name, acks, order)
@@ -66,7 +66,7 @@ func TestData_pairsShareASelector(t *testing.T) {
 	var data, acks []int
 	for range 6 {
 		data = append(data, send(h, &a, 1, 0)[0], send(h, &b, 1, 0)[0])
-		acks = append(acks, h.Ack(&back))
+		acks = append(acks, h.Ack(&back, 0))
 	}
 	order := []int{0, 1, 2, 3}
 	if !cycles(data, order) || !cycles(acks, order) {
@@ -138,8 +138,8 @@ func TestData_ecmpIsByFlow(t *testing.T) {
 		var f Flow
 		h.Open(&f, 0, 12, tuple(0, 12, n))
 		list := send(h, &f, 4, 0)
-		ack := h.Ack(&f)
-		if slices.Max(list) != slices.Min(list) || h.Ack(&f) != ack {
+		ack := h.Ack(&f, 0)
+		if slices.Max(list) != slices.Min(list) || h.Ack(&f, 0) != ack {
 			t.Fatalf("a flow takes %v", list)
 		}
 		used[list[0]] = true
@@ -155,7 +155,7 @@ func TestData_withinARackIsDirect(t *testing.T) {
 		h := hostsOf(t, name, leafSpine, 1)
 		var f Flow
 		h.Open(&f, 0, 1, tuple(0, 1, 1))
-		if path, n := h.Data(&f, 0, 1460, 1500, 0); path != -1 || n != 0 || h.Ack(&f) != -1 {
+		if path, n := h.Data(&f, 0, 1460, 1500, 0); path != -1 || n != 0 || h.Ack(&f, 0) != -1 {
 			t.Errorf("%s: path %d, number %v", name, path, n)
 		}
 		if h.Marks() && (h.DataMark(&f, -1, 0) != Mark{} || h.AckMark(&f, 0) != Mark{}) {
@@ -204,9 +204,9 @@ func TestData_pathsAreLive(t *testing.T) {
 						for k := range 60 {
 							now := time.Duration(step)*ms + time.Duration(k)*50*time.Microsecond
 							p, n := h.Data(&x.f, uint32(1460*k), 1460, 1500, now)
-							a := h.Ack(&x.f)
+							a := h.Ack(&x.f, 0)
 							q, m := twin.Data(&x.twin, uint32(1460*k), 1460, 1500, now)
-							if p != q || n != m || a != twin.Ack(&x.twin) {
+							if p != q || n != m || a != twin.Ack(&x.twin, 0) {
 								t.Fatalf("%s, %s: not deterministic", spec, name)
 							}
 							if set.Direct() {

@@ -14,7 +14,7 @@ import (
 //
 // The tables are weft's for hosts, one for each leaf, with the number of a port in place
 // of a path. They treat all ports as equally fast: the bytes that a slower port sends
-// count as much more.
+// count as much more. Those of switch-letflow see nothing: its flowlets take random ports.
 type leaves struct {
 	oblivious
 	meters  *Meters
@@ -73,7 +73,11 @@ func (s *leaves) flowlet(sw topology.NodeID, table *conga.Table, to uint32, p *P
 		last = int(e.port)
 	}
 	if last < 0 || period-e.used >= 2 {
-		e.port = int16(table.Choose(to, ports, portTag, last, now))
+		if s.name == switchLetFlow {
+			e.port = int16(ports[s.below(len(ports))])
+		} else {
+			e.port = int16(table.Choose(to, ports, portTag, last, now))
+		}
 	}
 	e.used = period
 	return int(e.port)

@@ -15,6 +15,8 @@ type nextHops struct {
 	all    *hops   // of all pairs, where all links of a layer are live and alike
 	pairs  []*hops // else, by the numbers of two racks; nil until needed
 	quiver *topology.Quiver
+
+	parallel int // see SwitchConfig
 }
 
 // weighing is how a switch tells ports apart before it looks at queues.
@@ -142,6 +144,9 @@ func (n *nextHops) pair(p *Packet) *hops {
 }
 
 func (n *nextHops) make(src, dst topology.NodeID) *hops {
+	if n.parallel > 1 {
+		return &hops{[]hopSet{n.overParallel(src, dst)}}
+	}
 	set := n.topo.PathsOrAll(src, dst)
 	switch n.by {
 	case equal:

@@ -60,7 +60,7 @@ func newSampled(h *Hosts) (*sampled, error) {
 		}
 		var err error
 		s.tables[i], err = luopan.New(luopan.Config{
-			SamplesOnly: s.alone, Samples: h.config.Options.Samples, Expiry: h.config.Options.Expiry,
+			SamplesOnly: s.alone, Turns: h.config.Turns, Samples: h.config.Options.Samples, Expiry: h.config.Options.Expiry,
 			Budget: probeBudget, QueueUnit: QueueUnit, RateBits: rateBits(h.topo, h.shape.uplink(edge)), Seed: mix(h.config.Seed, uint64(i))})
 		if err != nil {
 			return nil, err

@@ -34,6 +34,9 @@ type Switch interface {
 	Unit() flowcell.Unit
 	// Marks reports whether Pass must be called.
 	Marks() bool
+	// Down returns by which of its links, by number among those of the leaf that they lead to,
+	// the spine above a port sends a packet down. Only SwitchConfig.Parallel leaves a choice.
+	Down(port int, p *Packet) int
 	// Pass takes a packet that a switch sends by a port, including ports to hosts. It may
 	// change the packet's Mark.
 	Pass(port int32, p *Packet, now time.Duration)
@@ -60,11 +63,12 @@ const (
 	switchDrillAll  = "switch-drill-all"  // likewise, as if all paths were symmetric
 	switchDrillFlow = "switch-drill-flow" // per flow, DRILL(d, m) (DRILL §4)
 	switchConga     = "switch-conga"      // per flowlet, the leaf's tables
+	switchLetFlow   = "switch-letflow"    // per flowlet, at random: CONGA without feedback
 )
 
 // SwitchNames lists the models of switches.
 func SwitchNames() []string {
-	return []string{switchECMP, switchWCMP, switchRB, switchRR, switchLocal, switchLuopan, switchDrill, switchDrillAll, switchDrillFlow, switchConga}
+	return []string{switchECMP, switchWCMP, switchRB, switchRR, switchLocal, switchLuopan, switchDrill, switchDrillAll, switchDrillFlow, switchConga, switchLetFlow}
 }
 
 // SwitchConfig configures all switches of a simulation.
@@ -75,10 +79,17 @@ type SwitchConfig struct {
 	// DRILL(d, m) and the number of engines of a switch (DRILL §3.2); 0: 2, 1, 1. The
 	// engines of switch-rr also choose independently. Samples are switch-luopan's, too.
 	Samples, Memory, Engines int
-	FlowcellBytes            int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
-	Expiry                   time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
-	FlowletGap               time.Duration // of switch-conga; 0: 500 µs
-	Tau                      time.Duration // of switch-conga; 0: 160 µs
+	// Blind is for how long DRILL's engines do not see one another's packets; 0: for as long
+	// as the port takes to send each.
+	Blind         time.Duration
+	FlowcellBytes int           // of switch-local and switch-luopan, as of policy.Options; 0: 64 KB
+	Expiry        time.Duration // of switch-luopan: how long a round is good for; 0: 40 µs (Luopan §4.3)
+	SampleAge     time.Duration // of switch-luopan: how old a round is when it comes into use; 0: it takes no time
+	FlowletGap    time.Duration // of switch-conga and switch-letflow; 0: 500 µs
+	Tau           time.Duration // of switch-conga; 0: 160 µs
+	// Parallel is how many consecutive spines of a leaf-spine are one switch; 0: one. DRILL and
+	// switch-luopan know no parallel links.
+	Parallel int
 }
 
 // Bounds of a SwitchConfig.
@@ -86,6 +97,8 @@ const (
 	maxSamples = 32
 	maxMemory  = 32
 	maxEngines = 256
+	// MaxParallel bounds how often weights list a port.
+	MaxParallel = 8
 )
 
 func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
@@ -107,12 +120,20 @@ func (c SwitchConfig) withDefaults() (SwitchConfig, error) {
 		return c, fmt.Errorf("spray: Memory is %d, must be from 1 to %d, or 0 for 1", c.Memory, maxMemory)
 	case c.Engines < 1 || c.Engines > maxEngines:
 		return c, fmt.Errorf("spray: Engines is %d, must be from 1 to %d, or 0 for 1", c.Engines, maxEngines)
+	case c.Blind < 0:
+		return c, fmt.Errorf("spray: Blind is %v, must be at least 1ns, or 0 for the time of each packet", c.Blind)
 	case c.FlowcellBytes < policy.MinFlowcellBytes || c.FlowcellBytes > policy.MaxFlowcellBytes:
 		return c, fmt.Errorf("spray: FlowcellBytes is %d, must be from %d to %d, or 0 for 64 KB", c.FlowcellBytes, policy.MinFlowcellBytes, policy.MaxFlowcellBytes)
 	case c.FlowletGap < time.Microsecond:
 		return c, fmt.Errorf("spray: FlowletGap is %v, must be at least 1µs, or 0 for 500µs", c.FlowletGap)
+	case c.Parallel < 0 || c.Parallel > MaxParallel:
+		return c, fmt.Errorf("spray: Parallel is %d, must be from 1 to %d, or 0 for 1", c.Parallel, MaxParallel)
+	case c.Parallel > 1 && slices.Contains([]string{switchLuopan, switchDrill, switchDrillAll, switchDrillFlow}, c.Name):
+		return c, fmt.Errorf("spray: Parallel is %d, which %s does not know; leave it out", c.Parallel, c.Name)
 	case c.Expiry < time.Microsecond:
 		return c, fmt.Errorf("spray: Expiry is %v, must be at least 1µs, or 0 for 40µs", c.Expiry)
+	case c.SampleAge < 0 || c.SampleAge > time.Second:
+		return c, fmt.Errorf("spray: SampleAge is %v, must be from 0 for samples that take no time to 1s", c.SampleAge)
 	case c.Tau < time.Microsecond:
 		return c, fmt.Errorf("spray: Tau is %v, must be at least 1µs, or 0 for 160µs", c.Tau)
 	}
@@ -126,7 +147,7 @@ func (c *SwitchConfig) unit() flowcell.Unit {
 		return flowcell.Unit{Kind: flowcell.UnitFlow}
 	case switchLocal, switchLuopan:
 		return flowcell.Unit{Kind: flowcell.UnitFlowcell, Bytes: c.FlowcellBytes}
-	case switchConga:
+	case switchConga, switchLetFlow:
 		return flowcell.Unit{Kind: flowcell.UnitFlowlet, Gap: c.FlowletGap}
 	}
 	return flowcell.Unit{Kind: flowcell.UnitPacket}
@@ -140,6 +161,7 @@ func NewSwitch(c SwitchConfig, queues Queues) (Switch, error) {
 		return nil, err
 	}
 	o := oblivious{nextHops: newNextHops(c.Topology, c.Name), name: c.Name, unit: c.unit(), seed: c.Seed, rng: rand.NewPCG(c.Seed, 0x737769746368), engines: newEngines(c.Topology, c.Engines)}
+	o.parallel = max(c.Parallel, 1)
 	l := loads{queues: queues, perByte: perByte(c.Topology)}
 	switch c.Name {
 	case switchLocal:
@@ -150,7 +172,7 @@ func NewSwitch(c SwitchConfig, queues Queues) (Switch, error) {
 		return newDrill(c, o, l), nil
 	case switchDrillFlow:
 		return &drillFlow{drill: newDrill(c, o, l), flows: newFlowTables(&o.shape)}, nil
-	case switchConga:
+	case switchConga, switchLetFlow:
 		return newLeaves(c, o)
 	case switchRR:
 		o.turn = make([]uint32, o.shape.switches()*c.Engines)

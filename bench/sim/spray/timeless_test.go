@@ -122,3 +122,40 @@ func TestSetTopology_luopanLeavesADeadPath(t *testing.T) {
 		t.Errorf("port %d is dead, packets take %v", was, now)
 	}
 }
+
+// What is chosen is what queues were an age before, at least, and two ages and an expiry
+// before, at most: one path is free at a time, the next one from each step on.
+func TestUp_luopanSamplesHaveTheirAge(t *testing.T) {
+	topo := parse(t, leafSpine)
+	sh := shapeOf(topo)
+	const us, step, expiry = time.Microsecond, 500 * time.Microsecond, 40 * time.Microsecond
+	for _, age := range []time.Duration{20 * us, 100 * us} {
+		q := queues{}
+		s := newSwitch(t, SwitchConfig{Topology: topo, Name: switchLuopan, Seed: 1, Samples: 4, Expiry: expiry, SampleAge: age}, q)
+		first := upPort(sh.uplink(16))
+		free := func(now time.Duration) int { return int(now/step) % 4 }
+		youngest, oldest := step, time.Duration(0)
+		for now := time.Duration(0); now < 40*step; now += us {
+			for port := range 4 {
+				q[first+2*int32(port)] = 30000
+			}
+			q[first+2*int32(free(now))] = 0
+			got := ups(s, uint64(now)+1, 1, now, 0)[0] // a flow of its own: a choice
+			if now < step {
+				continue // the first are random
+			}
+			since := now % step // the time for which it has been free
+			switch got {
+			case free(now):
+				youngest = min(youngest, since)
+			case free(now - step):
+				oldest = max(oldest, since)
+			default:
+				t.Fatalf("age %v, at %v: port %d, which is not free since two steps", age, now, got)
+			}
+		}
+		if youngest < age || youngest > age+expiry+age || oldest > 2*age+expiry+us || oldest < age {
+			t.Errorf("age %v: samples are seen from %v to %v after they changed", age, youngest, oldest)
+		}
+	}
+}

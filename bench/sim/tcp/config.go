@@ -36,6 +36,11 @@ type Config struct {
 	// DCTCP reacts to marks in proportion (RFC 8257); ECN halves the window once a
 	// round trip (RFC 3168).
 	DCTCP, ECN bool
+	// Subflows is how many subflows a connection has, which share its data and its window:
+	// see Group; at most MaxSubflows. 0: it is plain TCP. The owner makes the subflows.
+	Subflows int
+	// Uncoupled has each subflow's window grow as that of a TCP would.
+	Uncoupled bool
 	// Handshake: a flow's first data leave a round trip after its start.
 	Handshake bool
 }
@@ -78,6 +83,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("tcp: RTOMin of %v: give it more than 0, at most %v", c.RTOMin, maxRTO)
 	case c.RTOInitial < c.RTOMin || c.RTOInitial > maxRTO:
 		return fmt.Errorf("tcp: RTOInitial of %v: give it RTOMin (%v) to %v", c.RTOInitial, c.RTOMin, maxRTO)
+	case c.Subflows < 0 || c.Subflows > MaxSubflows:
+		return fmt.Errorf("tcp: Subflows of %d: give it 1 to %d, or 0 for plain TCP", c.Subflows, MaxSubflows)
 	case c.DCTCP && c.ECN:
 		return fmt.Errorf("tcp: DCTCP and ECN: choose one")
 	}

@@ -50,12 +50,14 @@ type Sender struct {
 
 	cwnd, ssthresh int32 // bytes
 	limit          int32 // of what is under way: the receiver's window, in whole segments
+	recalled       int32 // cwnd as it was recalled, 0: it began as the initial window
 	grown          int32 // acknowledged since the window last grew by a segment
 	phase          phase
 	fast           bool // the first lost segment goes at once, whatever is under way
 	backoff        uint8
-	measured       bool  // there is a round trip time
-	recover        int64 // recovery ends when all before this segment is acknowledged
+	measured       bool     // there is a round trip time
+	recover        int64    // recovery ends when all before this segment is acknowledged
+	sub            *subflow // nil: a connection by itself
 
 	srtt, rttvar time.Duration
 	deadline     time.Duration // of the retransmission timer
@@ -109,6 +111,9 @@ func (s *Sender) Next(now time.Duration) (Segment, bool) {
 	if b.next == s.all || (b.next+1-b.una)*mss > int64(s.limit) {
 		return Segment{}, false
 	}
+	if s.sub != nil && !s.sub.take(b) {
+		return Segment{}, false
+	}
 	if s.deadline == none {
 		s.deadline = now + s.rto()
 	}
@@ -118,7 +123,11 @@ func (s *Sender) Next(now time.Duration) (Segment, bool) {
 
 func (s *Sender) segment(i int64, again bool) Segment {
 	mss := int64(s.c.MSS)
-	return Segment{Seq: i * mss, Len: int32(min(mss, s.total-i*mss)), Retransmit: again}
+	rest := s.total - i*mss
+	if s.sub != nil {
+		rest = s.sub.group.total - s.sub.of(i)*mss
+	}
+	return Segment{Seq: i * mss, Len: int32(min(mss, rest)), Retransmit: again}
 }
 
 // open returns the packet that opens the connection, if it is to be sent now.
@@ -159,11 +168,15 @@ func (s *Sender) Ack(a Ack, now time.Duration) {
 		s.halve()
 		s.cwnd = s.ssthresh
 	}
+	if s.sub != nil {
+		s.sub.group.note(s.sub.number, s)
+	}
 }
 
 // advance goes on to segment to, after so many bytes.
 func (s *Sender) advance(to int64, bytes int32, marked bool, now time.Duration) {
 	b := &s.board
+	unused := s.sub != nil && (b.next-b.una+1)*int64(s.c.MSS) <= int64(s.cwnd)
 	b.acknowledge(to)
 	s.deadline = none
 	if b.next > b.una {
@@ -181,7 +194,8 @@ func (s *Sender) advance(to int64, bytes int32, marked bool, now time.Duration) 
 		if done {
 			s.phase = open
 		}
-		if !marked {
+		// What bounds a subflow may be the window that it shares (RFC 7661).
+		if !marked && !unused {
 			s.grow(bytes)
 		}
 	}
@@ -210,6 +224,10 @@ func (s *Sender) Timeout(now time.Duration) {
 	s.cwnd = int32(s.c.MSS)
 	s.phase, s.recover = restarting, s.board.next
 	s.board.loseAll()
+	if s.sub != nil {
+		s.sub.lendAll(&s.board)
+		s.sub.group.note(s.sub.number, s)
+	}
 }
 
 // Done reports whether all bytes have been acknowledged.

@@ -6,15 +6,21 @@ const minWindow = 2
 
 // grow opens the window for acknowledged bytes: in slow start by at most a segment for
 // each acknowledgement, then by a segment for each window (RFC 5681 §3.1, counted in
-// bytes as in RFC 3465). It never exceeds the receiver's window, so that a reduction
+// bytes as in RFC 3465), or for as much more as subflows' linked increases ask for. It never exceeds the receiver's window, so that a reduction
 // always has an effect.
 func (s *Sender) grow(bytes int32) {
 	mss := int32(s.c.MSS)
 	if s.cwnd < s.ssthresh {
 		s.cwnd = min(s.cwnd+min(bytes, mss), s.limit)
-	} else if s.grown += bytes; s.grown >= s.cwnd {
-		s.grown -= s.cwnd
-		s.cwnd = min(s.cwnd+mss, s.limit)
+	} else {
+		needed := s.cwnd
+		if s.sub != nil && !s.c.Uncoupled {
+			needed, s.grown = s.sub.needed(s.cwnd, s.grown)
+		}
+		if s.grown += bytes; s.grown >= needed {
+			s.grown -= needed
+			s.cwnd = min(s.cwnd+mss, s.limit)
+		}
 	}
 }
 

@@ -148,6 +148,26 @@ func (c *CDF) Truncate(most int64) *CDF {
 	return c
 }
 
+// WithPart returns the distribution in which a part of the flows is no larger than size.
+// How the sizes up to it, and those above it, are distributed among themselves stays. c
+// must have sizes on both sides, and part be above 0 and below 1.
+func (c *CDF) WithPart(size int64, part float64) *CDF {
+	at, m := c.Part(float64(size)), float64(size)
+	i := sort.Search(len(c.bytes), func(i int) bool { return c.bytes[i] > m })
+	d := new(CDF)
+	for k, b := range c.bytes {
+		if k == i {
+			d.bytes, d.p = append(d.bytes, m), append(d.p, part)
+		}
+		p := c.p[k] * part / at
+		if k >= i {
+			p = 1 - (1-c.p[k])*(1-part)/(1-at)
+		}
+		d.bytes, d.p = append(d.bytes, b), append(d.p, p)
+	}
+	return d.finish()
+}
+
 // Scale returns the distribution whose sizes are factor times those of c, for links that are
 // slower than the papers'. factor must be above 0.
 func (c *CDF) Scale(factor float64) *CDF {

@@ -161,3 +161,30 @@ func TestCDF_Scale(t *testing.T) {
 		}
 	}
 }
+
+// Sizes on either side keep their proportions, and a part is where it should be.
+func TestCDF_WithPart(t *testing.T) {
+	c, err := LoadCDF("fb_webserver_intracluster")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const at = 1460
+	for _, part := range []float64{.1, c.Part(at), .8, .95} {
+		d := c.WithPart(at, part)
+		if got := d.Part(at); math.Abs(got-part) > 1e-9 {
+			t.Errorf("%v of the flows are no larger than %d, want %v", got, at, part)
+		}
+		for _, size := range []float64{100, 700, at, 5_000, 64_000, 900_000} {
+			got, want := d.Part(size)/part, c.Part(size)/c.Part(at)
+			if size > at {
+				got, want = (1-d.Part(size))/(1-part), (1-c.Part(size))/(1-c.Part(at))
+			}
+			if math.Abs(got-want) > 1e-9 {
+				t.Errorf("part %v, size %v: %v, want %v", part, size, got, want)
+			}
+		}
+		if part == c.Part(at) && math.Abs(d.Mean()-c.Mean()) > 1e-6 {
+			t.Errorf("mean %v, want %v", d.Mean(), c.Mean())
+		}
+	}
+}

@@ -45,9 +45,17 @@ func To(to []topology.NodeID) Destination {
 // shuffle, such as MapReduce's (thesis §4.4.3). It remembers the place of each host, so it
 // is for one Source. It takes 4 bytes per pair of hosts.
 func InTurn(t *topology.Topology, seed uint64) (Destination, error) {
-	n := t.NumHosts()
+	to, err := InTurnAmong(t.NumHosts(), seed)
+	if err != nil {
+		return nil, fmt.Errorf("%w, and this is %s", err, t)
+	}
+	return to, nil
+}
+
+// InTurnAmong is InTurn among so many hosts.
+func InTurnAmong(n int, seed uint64) (Destination, error) {
 	if n > maxInTurn {
-		return nil, fmt.Errorf("workload: %s has %d hosts; an order of all others for each is kept for up to %d", t, n, maxInTurn)
+		return nil, fmt.Errorf("workload: %d hosts; an order of all others for each is kept for up to %d", n, maxInTurn)
 	}
 	left := make([][]topology.NodeID, n)
 	r := newRand(seed)

@@ -2,6 +2,7 @@ package workload
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 
 	"weft/topology"
@@ -36,7 +37,11 @@ func Permutation(t *topology.Topology, w Where, seed uint64) ([]topology.NodeID,
 // Stride is the thesis' stride pattern (§3.5.2): host x sends to host x+by, modulo the
 // number of hosts.
 func Stride(t *topology.Topology, by int) ([]topology.NodeID, error) {
-	n := t.NumHosts()
+	return StrideAmong(t.NumHosts(), by)
+}
+
+// StrideAmong is Stride among so many hosts.
+func StrideAmong(n, by int) ([]topology.NodeID, error) {
 	if by < 0 || by%n == 0 {
 		return nil, fmt.Errorf("workload: a stride of %d is none among %d hosts", by, n)
 	}
@@ -119,4 +124,17 @@ func pick(all, except span, free []bool, from int) topology.NodeID {
 		}
 	}
 	return -1
+}
+
+// Cycle is a random permutation in one cycle: each host sends to another one and receives from
+// one. It asks nothing of where hosts are. order is the cycle, to is by the sender's number.
+func Cycle(hosts int, seed uint64) (order, to []topology.NodeID) {
+	order, to = make([]topology.NodeID, hosts), make([]topology.NodeID, hosts)
+	for i, h := range rand.New(rand.NewPCG(seed, 0)).Perm(hosts) {
+		order[i] = topology.NodeID(h)
+	}
+	for i, h := range order {
+		to[h] = order[(i+1)%hosts]
+	}
+	return order, to
 }

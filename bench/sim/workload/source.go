@@ -15,7 +15,9 @@ type Flow struct {
 	Bytes    int64  // of payload; 0: it never ends
 	Class    uint8  // class of the experiment's statistics
 	Job      uint32 // for the Source: the job that the flow belongs to
-	source   uint8  // of those that are merged
+	// Alone has a connection of its own, where others share those of their hosts.
+	Alone  bool
+	source uint8 // of those that are merged
 }
 
 // Source begins flows. The simulator calls it from one goroutine.

@@ -16,7 +16,9 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/grpclog"
+	"google.golang.org/grpc/status"
 
 	"weft/internal/kernel/kerneltest"
 )
@@ -35,6 +37,7 @@ type Cluster struct {
 	members []*member
 	peers   []url.URL
 	clients []url.URL
+	before  func(method string) error // Intercept's
 }
 
 // member is one that runs.
@@ -59,6 +62,29 @@ func severable(killed context.Context) grpc.ServerOption {
 		defer cancel()
 		defer context.AfterFunc(killed, cancel)()
 		return handler(srv, severed{s, ctx})
+	})
+}
+
+// Intercept has all members call before with the name of each unary call, such as
+// /etcdserverpb.KV/Txn, before they carry it out. An error is their answer. nil ends that.
+func (c *Cluster) Intercept(before func(method string) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = before
+}
+
+// intercepted returns the option of a member that does what Intercept says.
+func (c *Cluster) intercepted() grpc.ServerOption {
+	return grpc.ChainUnaryInterceptor(func(ctx context.Context, request any, info *grpc.UnaryServerInfo, handler grpc.UnaryHandler) (any, error) {
+		c.mu.Lock()
+		before := c.before
+		c.mu.Unlock()
+		if before != nil {
+			if err := before(info.FullMethod); err != nil {
+				return nil, status.Error(codes.FailedPrecondition, err.Error())
+			}
+		}
+		return handler(ctx, request)
 	})
 }
 
@@ -111,7 +137,7 @@ func (c *Cluster) Start(i int) {
 	e.LogLevel = "fatal"
 	e.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zap.New(zapcore.NewNopCore()))
 	killed, sever := context.WithCancel(context.Background())
-	e.GRPCAdditionalServerOptions = append(e.GRPCAdditionalServerOptions, severable(killed))
+	e.GRPCAdditionalServerOptions = append(e.GRPCAdditionalServerOptions, severable(killed), c.intercepted())
 	m, err := embed.StartEtcd(e)
 	if err != nil {
 		sever()

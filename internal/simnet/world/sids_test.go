@@ -77,6 +77,9 @@ func (w *sidCounter) Write(bufs [][]byte, offset int) (int, error) {
 func TestFlow_bySIDs(t *testing.T) {
 	for _, name := range []string{"drb", "presto", "luopan"} {
 		for _, six := range []bool{false, true} {
+			if testing.Short() && six != (name == "luopan") || testing.Short() && name == "presto" {
+				continue // each family once
+			}
 			t.Run(fmt.Sprint(name, " IPv6 ", six), func(t *testing.T) {
 				top, err := topology.Parse("fat-tree:k=4")
 				if err != nil {

@@ -16,6 +16,7 @@ import (
 // use once, and is used again once, when the last family uses it: what one family finds takes
 // nothing back that the other has said.
 func TestSIDs_logOfTwoFamilies(t *testing.T) {
+	inShort(t)
 	const seed = 5
 	top, err := topology.Parse("fat-tree:k=4")
 	if err != nil {

@@ -85,6 +85,9 @@ func sixWorld(t *testing.T, seed uint64, policy string, devices map[string]*oute
 // the other family goes on by its paths.
 func TestSix_eachFamilyIsProvedAlone(t *testing.T) {
 	for _, policy := range []string{"drb", "presto"} {
+		if testing.Short() && policy == "drb" {
+			continue
+		}
 		t.Run(policy, func(t *testing.T) {
 			const seed = 3
 			devices := make(map[string]*outers)
@@ -173,6 +176,7 @@ func TestSix_eachFamilyIsProvedAlone(t *testing.T) {
 
 // A switch dies without a word: IPv6 leaves it, as IPv4 does, by probes of its own.
 func TestSix_leavesADeadSwitch(t *testing.T) {
+	inShort(t)
 	const seed = 4
 	devices := make(map[string]*outers)
 	w, _ := sixWorld(t, seed, "drb", devices)

@@ -1,6 +1,0 @@
-//go:build race
-
-package daemon
-
-// raced: the race detector takes memory.
-const raced = true

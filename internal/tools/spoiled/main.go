@@ -1,0 +1,97 @@
+// Command spoiled says which tests of some directories must also run without the race
+// detector. They are those which the race detector would spoil (slowtest.Unraced), and those
+// of which -short leaves something out (testing.Short, slowtest.Small), by themselves or in a
+// function that they call. It prints arguments of go test: -run ^(A|B)$ and the directories
+// that have some. .ci/run uses it.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+func main() {
+	tests, dirs, err := find(os.Args[1:])
+	if err == nil && len(tests) == 0 {
+		err = errors.New("no test asks for slowtest.Unraced, slowtest.Small or testing.Short: go test -run would run nothing")
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "spoiled:", err)
+		os.Exit(1)
+	}
+	fmt.Printf("-run ^(%s)$ %s\n", strings.Join(tests, "|"), strings.Join(dirs, " "))
+}
+
+// asks are the functions that tell a test to do less.
+var asks = []string{"slowtest.Unraced", "slowtest.Small", "testing.Short"}
+
+// find returns the names of those tests, sorted, each once, and the directories that have some.
+func find(dirs []string) (tests, have []string, err error) {
+	for _, dir := range dirs {
+		calls, err := callsIn(dir)
+		if err != nil {
+			return nil, nil, err
+		}
+		before := len(tests)
+		for name := range calls {
+			if strings.HasPrefix(name, "Test") && reaches(calls, name, make(map[string]bool)) {
+				tests = append(tests, name)
+			}
+		}
+		if len(tests) > before {
+			have = append(have, dir)
+		}
+	}
+	slices.Sort(tests)
+	return slices.Compact(tests), have, nil
+}
+
+// reaches reports whether a function calls one of asks, or another function that does.
+func reaches(calls map[string][]string, name string, seen map[string]bool) bool {
+	seen[name] = true
+	return slices.ContainsFunc(calls[name], func(callee string) bool {
+		return slices.Contains(asks, callee) || !seen[callee] && reaches(calls, callee, seen)
+	})
+}
+
+// callsIn returns what each function of the tests in a directory calls: f, or package.F.
+// Methods of one name count as one.
+func callsIn(dir string) (map[string][]string, error) {
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil {
+		return nil, err
+	}
+	calls := make(map[string][]string)
+	for _, name := range files {
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range f.Decls {
+			fn, ok := d.(*ast.FuncDecl)
+			if !ok {
+				continue
+			}
+			ast.Inspect(fn, func(n ast.Node) bool {
+				switch n := n.(type) { // a name that is passed may be called, too
+				case *ast.SelectorExpr:
+					if x, ok := n.X.(*ast.Ident); ok {
+						calls[fn.Name.Name] = append(calls[fn.Name.Name], x.Name+"."+n.Sel.Name)
+					}
+					calls[fn.Name.Name] = append(calls[fn.Name.Name], n.Sel.Name)
+				case *ast.Ident:
+					calls[fn.Name.Name] = append(calls[fn.Name.Name], n.Name)
+				}
+				return true
+			})
+		}
+	}
+	return calls, nil
+}

@@ -1,0 +1,264 @@
+// Package etcd is a directory of a mesh on etcd. Each member is a key under a lease: it ends
+// some time after its host does. Keys are of the form PREFIX/members/NAME, with NAME in hex.
+package etcd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"weft/mesh"
+	"weft/mesh/join"
+)
+
+// Config is where a mesh is.
+type Config struct {
+	Client *clientv3.Client // stays the caller's
+	Prefix string           // of all keys: "/weft/mesh/production"
+	// TTL is after how long a registration ends whose host does not reach etcd any more, in
+	// whole seconds; 0: 10 s.
+	TTL time.Duration
+}
+
+// Directory is a join.Directory.
+type Directory struct {
+	c Config
+
+	mu    sync.Mutex
+	lease clientv3.LeaseID // 0: none
+	stop  context.CancelFunc
+	watch context.CancelCauseFunc // ends the watch
+	name  string                  // that this host is registered by; "" before the first time
+}
+
+// DefaultTTL is Config.TTL's default.
+const DefaultTTL = 10 * time.Second
+
+// Open returns the directory. It does not wait for etcd.
+func Open(c Config) (*Directory, error) {
+	if c.TTL == 0 {
+		c.TTL = DefaultTTL
+	}
+	switch {
+	case c.Client == nil:
+		return nil, errors.New("mesh/etcd: Config.Client is missing")
+	case !strings.HasPrefix(c.Prefix, "/") || strings.HasSuffix(c.Prefix, "/"):
+		return nil, fmt.Errorf("mesh/etcd: Config.Prefix %q: must begin with / and not end with one, such as /weft/mesh/production", c.Prefix)
+	case c.TTL < time.Second || c.TTL > time.Hour:
+		return nil, fmt.Errorf("mesh/etcd: Config.TTL is %v: must be from 1s to 1h", c.TTL)
+	}
+	return &Directory{c: c}, nil
+}
+
+func (d *Directory) members() string          { return d.c.Prefix + "/members/" }
+func (d *Directory) keyOf(name string) string { return d.members() + hex.EncodeToString([]byte(name)) }
+
+// Put is join.Directory's. A registration of the same name is replaced if it has a key of
+// m's, or the lease of this Directory. Else it is another host's: ErrTaken.
+func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	value, err := m.Encode()
+	if err != nil {
+		return 0, err
+	}
+	key := d.keyOf(m.Name)
+	if d.name != "" && d.name != m.Name {
+		return 0, fmt.Errorf("mesh/etcd: this host is registered as %q already, and cannot be %q, too", d.name, m.Name)
+	}
+	if d.lease == clientv3.NoLease {
+		if err := d.grant(ctx); err != nil {
+			return 0, err
+		}
+	}
+	r, err := d.c.Client.Get(ctx, key)
+	if err != nil {
+		return 0, fmt.Errorf("etcd: %w", err)
+	}
+	was := int64(0) // the revision that this one replaces
+	if len(r.Kvs) > 0 {
+		kv := r.Kvs[0]
+		former, err := mesh.Decode(kv.Value)
+		same := func(k mesh.PublicKey) bool {
+			return slices.ContainsFunc(m.Keys, func(own mesh.PublicKey) bool { return own.Point == k.Point })
+		}
+		if clientv3.LeaseID(kv.Lease) != d.lease && (err != nil || !slices.ContainsFunc(former.Keys, same)) {
+			return 0, join.ErrTaken
+		}
+		was = kv.ModRevision
+	}
+	t, err := d.c.Client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(key), "=", was)).
+		Then(clientv3.OpPut(key, string(value), clientv3.WithLease(d.lease))).Commit()
+	switch {
+	case errors.Is(err, rpctypes.ErrLeaseNotFound):
+		d.forget()
+		return 0, fmt.Errorf("etcd: %w", err)
+	case err != nil:
+		return 0, fmt.Errorf("etcd: %w", err)
+	case !t.Succeeded:
+		return 0, join.ErrTaken // between the two calls
+	}
+	d.name = m.Name
+	return t.Header.Revision, nil
+}
+
+// grant gets a lease and keeps it alive. The caller holds the lock.
+func (d *Directory) grant(ctx context.Context) error {
+	r, err := d.c.Client.Grant(ctx, int64(d.c.TTL/time.Second))
+	if err != nil {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	alive, stop := context.WithCancel(context.Background())
+	answers, err := d.c.Client.KeepAlive(alive, r.ID)
+	if err != nil {
+		stop()
+		return fmt.Errorf("etcd: %w", err)
+	}
+	d.lease, d.stop = r.ID, stop
+	go func() {
+		for range answers {
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.lease == r.ID {
+			d.forget()
+			if d.watch != nil {
+				d.watch(errLost)
+			}
+		}
+	}()
+	return nil
+}
+
+// forget gives the lease up. The caller holds the lock.
+func (d *Directory) forget() {
+	if d.stop != nil {
+		d.stop()
+	}
+	d.lease, d.stop = clientv3.NoLease, nil
+}
+
+// errLost says that the registration has ended or will end.
+var errLost = errors.New("etcd: the lease has ended, as etcd was not reached in time")
+
+// Watch is join.Directory's. It ends when the registration's lease has ended, too.
+func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
+	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx)) // a member of etcd that has lost the others tells nothing new
+	defer cancel(nil)
+	d.mu.Lock()
+	d.watch = cancel
+	d.mu.Unlock()
+	all, revision, err := d.all(ctx)
+	if err != nil {
+		return err
+	}
+	told(join.Update{All: true, Put: all})
+	for r := range d.c.Client.Watch(ctx, d.members(), clientv3.WithPrefix(), clientv3.WithRev(revision+1)) {
+		if err := r.Err(); err != nil {
+			return fmt.Errorf("etcd: %w", err)
+		}
+		if u := d.update(r.Events); len(u.Put)+len(u.Gone) > 0 {
+			told(u)
+		}
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return errors.New("etcd: the watch has ended")
+}
+
+// pageSize is how many members are read at once.
+const pageSize = 1000
+
+// all reads all members, as they are at one revision.
+func (d *Directory) all(ctx context.Context) (all []mesh.Member, revision int64, err error) {
+	end := clientv3.GetPrefixRangeEnd(d.members())
+	for from := d.members(); len(all) < mesh.MaxMembers; {
+		r, err := d.c.Client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
+		if err != nil {
+			return nil, 0, fmt.Errorf("etcd: %w", err)
+		}
+		if revision == 0 {
+			revision = r.Header.Revision
+		}
+		for _, kv := range r.Kvs {
+			if m, ok := d.decode(kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision); ok {
+				all = append(all, m)
+			}
+		}
+		if !r.More {
+			break
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+	slices.SortFunc(all, func(a, b mesh.Member) int { return int(a.Revision - b.Revision) })
+	return all, revision, nil
+}
+
+// update turns events into news. A key that is gone and there again is both.
+func (d *Directory) update(events []*clientv3.Event) (u join.Update) {
+	for _, e := range events {
+		name, ok := d.nameOf(e.Kv.Key)
+		if !ok {
+			continue
+		}
+		i := slices.Index(u.Gone, name)
+		if e.Type == clientv3.EventTypeDelete {
+			u.Put = slices.DeleteFunc(u.Put, func(m mesh.Member) bool { return m.Name == name })
+			if i < 0 {
+				u.Gone = append(u.Gone, name)
+			}
+			continue
+		}
+		if m, ok := d.decode(e.Kv.Key, e.Kv.Value, e.Kv.ModRevision, e.Kv.CreateRevision); ok {
+			if u.Put = append(u.Put, m); i >= 0 { // Since says that it is another registration
+				u.Gone = slices.Delete(u.Gone, i, i+1)
+			}
+		}
+	}
+	return u
+}
+
+// decode reads a registration. One whose name is not that of its key, or that is none, is
+// left out: anybody who may write there could have made it.
+func (d *Directory) decode(key, value []byte, revision, since int64) (m mesh.Member, ok bool) {
+	name, ok := d.nameOf(key)
+	m, err := mesh.Decode(value)
+	if !ok || err != nil || m.Name != name {
+		return mesh.Member{}, false
+	}
+	m.Revision, m.Since = revision, since
+	return m, true
+}
+
+func (d *Directory) nameOf(key []byte) (string, bool) {
+	rest, ok := strings.CutPrefix(string(key), d.members())
+	name, err := hex.DecodeString(rest)
+	return string(name), ok && err == nil
+}
+
+// Close takes the registration back. It waits for etcd for two seconds; if that fails, the
+// registration ends with its lease.
+func (d *Directory) Close() error {
+	d.mu.Lock()
+	lease := d.lease
+	d.forget()
+	d.mu.Unlock()
+	if lease == clientv3.NoLease {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	if _, err := d.c.Client.Revoke(ctx, lease); err != nil && !errors.Is(err, rpctypes.ErrLeaseNotFound) {
+		return fmt.Errorf("etcd: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,194 @@
+package join
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"weft/mesh"
+)
+
+// loop is what a Session's goroutine alone knows.
+type loop struct {
+	*Session
+	view mesh.View
+	self mesh.Self
+
+	told       bool            // the directory has told of all members
+	stale      bool            // the tunnel has not been given what is known
+	registered mesh.Member     // as the directory has it
+	put        bool            // registered is what the host is
+	readOnly   bool            // others write the directory
+	began      time.Time       // the key in use
+	peers      []mesh.Peer     // that the tunnel has
+	left       []*lingering    // those of peers whose registration has ended
+	unkept     string          // why the next keys are not kept
+	latest     int64           // the Revision of registered
+	stepped    time.Time       // when the keys changed last
+	said       map[string]bool // whose Problems the log has
+}
+
+// run is the goroutine.
+func (l *loop) run(ctx context.Context) {
+	tick := time.NewTicker(retry)
+	defer tick.Stop()
+	l.began, l.stepped = time.Now(), time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case err := <-l.broken:
+			l.lost(err)
+			continue
+		case u := <-l.news:
+			l.take(u)
+			l.takeMore(ctx)
+		case <-tick.C:
+			l.look()
+			l.renew()
+		}
+		l.apply()
+		l.register(ctx)
+	}
+}
+
+// takeMore takes what comes at about the same time: peers are found out once for all of it.
+func (l *loop) takeMore(ctx context.Context) {
+	until := time.After(settle)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-until:
+			return
+		case u := <-l.news:
+			l.take(u)
+		}
+	}
+}
+
+// take takes news of the directory.
+func (l *loop) take(u Update) {
+	if u.All {
+		l.view.Replace(u.Put)
+		l.told = true
+		l.put = l.put && (l.readOnly || l.view.Has(l.c.Name))
+	} else {
+		for _, m := range u.Put {
+			l.view.Put(m)
+		}
+	}
+	for _, m := range u.Put {
+		if m.Name == l.c.Name && !l.readOnly {
+			l.takeOwn(&m)
+		}
+	}
+	for _, name := range u.Gone {
+		l.view.Delete(name)
+		l.put = l.put && name != l.c.Name
+	}
+	l.stale = true
+	l.update(func(s *Status) {
+		s.Updates += uint64(len(u.Put) + len(u.Gone))
+		s.Following = true
+		s.Refused = l.view.Refused()
+		if s.Registered && !l.readOnly {
+			s.Why = ""
+		}
+	})
+}
+
+// lost takes note that the directory tells nothing any more. The registration may have ended.
+func (l *loop) lost(err error) {
+	l.put = l.put && l.readOnly
+	l.update(func(s *Status) {
+		if s.Following {
+			l.log.Warn("directory lost", "why", err)
+		}
+		s.Following, s.Why = false, reason(err)
+	})
+}
+
+func reason(err error) string {
+	if err == nil {
+		return "the directory has ended"
+	}
+	return err.Error()
+}
+
+func (l *loop) update(change func(*Status)) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	change(&l.status)
+}
+
+// apply gives the tunnel its peers, if there is something new.
+func (l *loop) apply() {
+	if !l.told || !l.stale {
+		return
+	}
+	peers, problems := l.self.Peers(&l.view)
+	l.linger(peers)
+	registered := len(peers)
+	for _, p := range l.left {
+		peers = append(peers, p.Peer)
+	}
+	err := l.c.SetPeers(slices.Clone(peers)) // who gets them may keep them
+	l.update(func(s *Status) {
+		if err != nil {
+			s.Why = err.Error()
+			return
+		}
+		s.Peers, s.Lingering = len(peers), len(peers)-registered
+		if l.readOnly {
+			s.Why = l.unlisted()
+		}
+		s.Problems = problems
+	})
+	l.warn(problems)
+	if err != nil {
+		l.log.Error("peers not taken", "why", err)
+		return // again with the next tick
+	}
+	l.peers, l.stale = peers, false
+	l.isReady()
+}
+
+// unlisted says why others do not know the host as it is, if the directory is a list.
+func (l *loop) unlisted() string {
+	m, ok := l.view.Member(l.c.Name)
+	own := l.member(&l.c)
+	switch {
+	case !ok:
+		return fmt.Sprintf("the directory does not name %q: write there what this host is", l.c.Name)
+	case !slices.Equal(m.Keys, own.Keys):
+		return fmt.Sprintf("the directory has another key of %q than %v", l.c.Name, own.Keys)
+	case l.c.Renew > 0:
+		return "keys are not renewed: this host cannot write the directory"
+	}
+	return ""
+}
+
+// warn logs the problems that are new, by name: whoever registers something else each time
+// is named once as long as there is trouble with the name.
+func (l *loop) warn(problems []mesh.Problem) {
+	said := make(map[string]bool, len(problems))
+	for _, p := range problems {
+		if !l.said[p.Name] && !said[p.Name] {
+			l.log.Warn("registration does not count", "name", p.Name, "why", p.What)
+		}
+		said[p.Name] = true
+	}
+	l.said = said
+}
+
+func (l *loop) isReady() {
+	if l.put && l.told && !l.stale {
+		select {
+		case <-l.ready:
+		default:
+			close(l.ready)
+		}
+	}
+}

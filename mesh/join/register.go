@@ -1,0 +1,92 @@
+package join
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"weft/mesh"
+)
+
+// member is what the host is.
+func (l *loop) member(c *Config) mesh.Member {
+	m := mesh.Member{Name: c.Name, Endpoints: c.Endpoints, Prefixes: c.Prefixes, Seen: l.view.Seen()}
+	for _, k := range l.self.Keys {
+		m.Keys = append(m.Keys, k.Public())
+	}
+	return m
+}
+
+// register tells the directory what the host is, if it does not know. What the host has seen
+// it tells once its tunnel has the peers that follow. It is not registered before, as others do
+// not forget a key as long as somebody is registered who has not seen the next one.
+func (l *loop) register(ctx context.Context) {
+	m := l.member(&l.c)
+	switch begins := l.registered.Name == ""; {
+	case begins && (l.stale || !l.told):
+		return
+	case l.stale:
+		m.Seen = l.registered.Seen
+	}
+	if l.put && m.Seen <= l.registered.Seen && slices.Equal(m.Keys, l.registered.Keys) {
+		return
+	}
+	once, cancel := context.WithTimeout(ctx, maxPatient)
+	defer cancel()
+	revision, err := l.c.Directory.Put(once, m)
+	if errors.Is(err, ErrReadOnly) {
+		l.readOnly, err = true, nil
+	}
+	if err != nil {
+		l.update(func(s *Status) {
+			if s.Registered || s.Why == "" {
+				l.log.Warn("not registered", "why", err)
+			}
+			s.Registered, s.Why = false, err.Error()
+		})
+		l.put = false
+		return
+	}
+	for i := range l.self.Keys {
+		k := &l.self.Keys[i]
+		if k.Announced == 0 {
+			k.Announced = revision
+		}
+		if i == 0 && k.InUse == 0 {
+			k.InUse = revision
+		}
+	}
+	l.registered, l.put, l.latest = m, true, revision
+	l.update(func(s *Status) {
+		switch s.Registered = true; {
+		case l.readOnly:
+			s.Why = l.unlisted()
+		case s.Following:
+			s.Why = ""
+		}
+	})
+	l.isReady()
+}
+
+// takeOwn takes the host's own registration, as the directory has it. One that has been
+// written though the answer was lost is the first with its keys. One that is not the host's
+// somebody else has written: it is written again.
+func (l *loop) takeOwn(m *mesh.Member) {
+	own := l.member(&l.c)
+	if !slices.Equal(m.Keys, own.Keys) {
+		if l.put && m.Revision > l.latest {
+			l.put = false
+			l.log.Warn("registration overwritten", "name", m.Name)
+		}
+		return
+	}
+	for i := range l.self.Keys {
+		k := &l.self.Keys[i]
+		if k.Announced == 0 || m.Revision < k.Announced {
+			k.Announced = m.Revision
+		}
+		if i == 0 && (k.InUse == 0 || m.Revision < k.InUse) {
+			k.InUse = m.Revision
+		}
+	}
+}

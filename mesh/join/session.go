@@ -1,0 +1,167 @@
+// Package join makes a host a member of a mesh: it registers the host in a directory,
+// follows who else is there, gives the host's tunnel its peers, and replaces the host's key
+// from time to time.
+package join
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"sync"
+	"time"
+
+	"weft/encap"
+	"weft/mesh"
+)
+
+// Config is how a host joins.
+type Config struct {
+	// Directory is closed by the Session once New has succeeded.
+	Directory Directory
+	// Name, Endpoints and Prefixes are those of the host's mesh.Member. The first Endpoint
+	// says of which family its tunnel is.
+	Name      string
+	Endpoints []netip.AddrPort
+	Prefixes  []netip.Prefix
+	// Within are the prefixes in which those of others must be: a directory cannot lead other
+	// traffic to them. None: they may be any.
+	Within []netip.Prefix
+	// Keys are the host's, as KeepKeys was given them last, or one; none: a new one that
+	// nobody keeps. A host that begins anew with another key has its name again when its
+	// former registration has ended.
+	Keys []mesh.PrivateKey
+	// Open says that nothing is authenticated: the host has no key.
+	Open   bool
+	Cipher encap.UDPCipher
+	// Renew is after how long the key is replaced by a new one; 0: never.
+	Renew time.Duration
+	// KeepKeys keeps the host's keys for when it begins anew, before the directory learns of
+	// them; nil: nobody keeps them. After an error the key is not replaced, and KeepKeys is
+	// called again.
+	KeepKeys func([]mesh.PrivateKey) error
+	// Linger is how long a peer stays whose registration has ended, as long as it is heard:
+	// it may have lost the directory and nothing else. 0: it goes at once.
+	Linger time.Duration
+	// SetPeers gives the tunnel its peers: stack.Host.SetPeers. After an error it is called
+	// again.
+	SetPeers func([]mesh.Peer) error
+	// Heard returns a number that grows with each authenticated datagram of a peer; nil:
+	// nobody lingers.
+	Heard func(name string) uint64
+	Log   *slog.Logger // nil: slog.Default()
+}
+
+// Status is what a Session knows.
+type Status struct {
+	Registered bool           `json:"registered"`
+	Why        string         `json:"why,omitempty"` // not registered, or not following
+	Following  bool           `json:"following"`     // the directory tells what changes
+	Peers      int            `json:"peers"`
+	Lingering  int            `json:"lingering"` // of Peers
+	Updates    uint64         `json:"updates"`   // registrations and ends that the directory has told of
+	Refused    uint64         `json:"refused"`   // registrations that did not count
+	Problems   []mesh.Problem `json:"problems,omitempty"`
+	Renewed    uint64         `json:"renewed"` // keys replaced
+}
+
+// Session is a host's membership. It is safe for concurrent use.
+type Session struct {
+	c      Config
+	log    *slog.Logger
+	cancel context.CancelFunc
+	ended  sync.WaitGroup
+	news   chan Update
+	broken chan error
+
+	mu     sync.Mutex
+	status Status
+	ready  chan struct{} // closed when the host is registered and knows the others
+}
+
+// Bounds.
+const (
+	settle     = 50 * time.Millisecond // for more news to come
+	retry      = time.Second
+	maxPatient = 10 * time.Second // an answer of the directory
+)
+
+// New joins. It returns before the directory has answered: see Ready.
+func New(c Config) (*Session, error) {
+	switch {
+	case c.Directory == nil:
+		return nil, errors.New("join: Config.Directory is missing")
+	case c.SetPeers == nil:
+		return nil, errors.New("join: Config.SetPeers is missing: stack.Host.SetPeers is one")
+	case c.Open && (len(c.Keys) > 0 || c.Cipher != encap.UDPGMAC || c.Renew > 0):
+		return nil, errors.New("join: Config.Open is given, and Keys, Cipher or Renew, too")
+	case c.Renew < 0 || c.Linger < 0:
+		return nil, errors.New("join: Config.Renew and Linger must not be below 0")
+	}
+	l := &loop{self: mesh.Self{Name: c.Name, Cipher: c.Cipher, Within: c.Within}}
+	if len(c.Endpoints) > 0 {
+		l.self.Six = c.Endpoints[0].Addr().Unmap().Is6()
+	}
+	if !c.Open {
+		var err error
+		if l.self.Keys, err = ownKeys(c.Keys); err != nil {
+			return nil, err
+		}
+	}
+	m := l.member(&c)
+	if _, err := m.Encode(); err != nil {
+		return nil, fmt.Errorf("join: %w", err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &Session{c: c, log: c.Log, cancel: cancel, news: make(chan Update, 16), broken: make(chan error, 1), ready: make(chan struct{})}
+	if s.log == nil {
+		s.log = slog.Default()
+	}
+	l.Session = s
+	s.ended.Add(2)
+	go func() { defer s.ended.Done(); s.follow(ctx) }()
+	go func() { defer s.ended.Done(); l.run(ctx) }()
+	return s, nil
+}
+
+// Ready is closed when the host is registered and its tunnel has the peers.
+func (s *Session) Ready() <-chan struct{} { return s.ready }
+
+// Status returns what the Session knows.
+func (s *Session) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status
+}
+
+// Close leaves the mesh. The tunnel keeps its peers.
+func (s *Session) Close() error {
+	s.cancel()
+	s.ended.Wait()
+	return s.c.Directory.Close()
+}
+
+// follow has the directory tell what changes.
+func (s *Session) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := s.c.Directory.Watch(ctx, func(u Update) {
+			select {
+			case s.news <- u:
+			case <-ctx.Done():
+			}
+		})
+		select {
+		case s.broken <- err:
+		case <-ctx.Done():
+		}
+		sleep(ctx, retry)
+	}
+}
+
+func sleep(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}

@@ -1,0 +1,146 @@
+package mesh
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Member is a host's registration.
+type Member struct {
+	Name string `json:"name"`
+	// Endpoints are where the host receives. Of several, peers take the first of their
+	// own family.
+	Endpoints []netip.AddrPort `json:"endpoints"`
+	// Prefixes are what is behind the host.
+	Prefixes []netip.Prefix `json:"prefixes"`
+	// Keys are the host's: the one in use, and one more that it accepts at most. Without
+	// any, nothing between this host and others is authenticated.
+	Keys []PublicKey `json:"keys,omitempty"`
+	// Seen is the greatest Revision of a registration with a new key that the host knows.
+	Seen int64 `json:"seen,omitempty"`
+
+	// Revision is the directory's number for this registration: a later one is greater.
+	// Since is that of the first registration of those that have followed each other
+	// without the name being free between. They are no part of what is registered.
+	Revision int64 `json:"-"`
+	Since    int64 `json:"-"`
+}
+
+// Bounds of a registration.
+const (
+	MaxName      = 255
+	MaxEndpoints = 8
+	MaxPrefixes  = 256
+	MaxKeys      = 2
+	MaxBytes     = 32 << 10 // encoded
+)
+
+// Encode returns the registration as JSON. It is an error if Decode would refuse it.
+func (m *Member) Encode() ([]byte, error) {
+	if err := m.check(); err != nil {
+		return nil, err
+	}
+	return json.Marshal(m)
+}
+
+// Decode reads a registration. It refuses what is unknown, unbounded or contradicts itself,
+// and keeps nothing of b.
+func Decode(b []byte) (m Member, err error) {
+	if len(b) > MaxBytes {
+		return Member{}, fmt.Errorf("mesh: a registration has %d bytes: it may have %d", len(b), MaxBytes)
+	}
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&m); err != nil {
+		return Member{}, fmt.Errorf("mesh: a registration: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return Member{}, errors.New("mesh: a registration has something behind it")
+	}
+	if len(m.Keys) == 0 {
+		m.Keys = nil
+	}
+	if err := m.check(); err != nil {
+		return Member{}, err
+	}
+	return m, nil
+}
+
+func (m *Member) check() error {
+	switch {
+	case m.Name == "" || len(m.Name) > MaxName:
+		return fmt.Errorf("mesh: name %q: must have 1 to %d bytes", m.Name[:min(len(m.Name), 40)], MaxName)
+	case !utf8.ValidString(m.Name) || strings.ContainsFunc(m.Name, unicode.IsControl):
+		return fmt.Errorf("mesh: name %q: must be text without control characters", m.Name)
+	case len(m.Endpoints) == 0 || len(m.Endpoints) > MaxEndpoints:
+		return fmt.Errorf("mesh: %q has %d endpoints: must have 1 to %d", m.Name, len(m.Endpoints), MaxEndpoints)
+	case len(m.Prefixes) == 0 || len(m.Prefixes) > MaxPrefixes:
+		return fmt.Errorf("mesh: %q has %d prefixes: must have 1 to %d", m.Name, len(m.Prefixes), MaxPrefixes)
+	case len(m.Keys) > MaxKeys:
+		return fmt.Errorf("mesh: %q has %d keys: may have %d", m.Name, len(m.Keys), MaxKeys)
+	case m.Seen < 0:
+		return fmt.Errorf("mesh: %q has seen %d: must not be below 0", m.Name, m.Seen)
+	}
+	for _, e := range m.Endpoints {
+		if a := e.Addr(); !e.IsValid() || e.Port() == 0 || a.IsUnspecified() || a.IsMulticast() || a.Zone() != "" {
+			return fmt.Errorf("mesh: %q: endpoint %v is no address of a host with a port", m.Name, e)
+		}
+	}
+	for i, p := range m.Prefixes {
+		if !p.IsValid() || p != p.Masked() || p.Addr().Is4In6() {
+			return fmt.Errorf("mesh: %q: prefix %v is no prefix without bits behind its length", m.Name, p)
+		}
+		if a := p.Addr(); p.Bits() == 0 || a.IsLoopback() || a.IsMulticast() || a.IsLinkLocalUnicast() {
+			return fmt.Errorf("mesh: %q: prefix %v is nobody's: all addresses, loopback, multicast and link-local ones are not to be registered", m.Name, p)
+		}
+		for _, q := range m.Prefixes[:i] {
+			if p.Overlaps(q) {
+				return fmt.Errorf("mesh: %q: prefixes %v and %v overlap", m.Name, q, p)
+			}
+		}
+	}
+	for i, k := range m.Keys {
+		if k.Generation >= Generations || k.Point == [32]byte{} {
+			return fmt.Errorf("mesh: %q: key %d is not one: generations are below %d, and a key is not 0", m.Name, i, Generations)
+		}
+		if i > 0 && k.Generation == m.Keys[0].Generation {
+			return fmt.Errorf("mesh: %q: both keys are of generation %d", m.Name, k.Generation)
+		}
+	}
+	return nil
+}
+
+// publicKey is a PublicKey in JSON.
+type publicKey struct {
+	Generation uint8  `json:"generation"`
+	Key        string `json:"key"` // base64
+}
+
+// MarshalJSON writes generation and key, in base64.
+func (k PublicKey) MarshalJSON() ([]byte, error) {
+	return json.Marshal(publicKey{k.Generation, k.String()})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (k *PublicKey) UnmarshalJSON(b []byte) error {
+	var p publicKey
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&p); err != nil {
+		return err
+	}
+	point, err := base64.StdEncoding.Strict().DecodeString(p.Key)
+	if err != nil || len(point) != len(k.Point) {
+		return fmt.Errorf("key %.60q is not %d bytes in base64", p.Key, len(k.Point))
+	}
+	k.Generation, k.Point = p.Generation, [32]byte(point)
+	return nil
+}
