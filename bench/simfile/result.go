@@ -35,14 +35,18 @@ type Result struct {
 	JobP99Ms  *float64 `json:"job_p99_ms"`
 	// GoodputMbit is the payload that a host received, from warmup to the end of the run, the mean
 	// of all hosts.
-	GoodputMbit       float64 `json:"goodput_mbit"`
-	DataPackets       float64 `json:"data_packets"`
-	Retransmits       float64 `json:"retransmits"`
-	Timeouts          float64 `json:"timeouts"`
-	Drops             float64 `json:"drops"`
-	OutOfOrderPercent float64 `json:"out_of_order_percent"` // data packets that arrived behind later ones
-	MaxQueueBytes     float64 `json:"max_queue_bytes"`      // of a switch's port
-	PacketHops        uint64  `json:"packet_hops"`
+	GoodputMbit float64 `json:"goodput_mbit"`
+	// GoodputMeanMbit is the mean of the seeds' goodputs, and Goodput95Mbit how far its interval of
+	// 95 % confidence goes to each side (Student's t); nil with one seed.
+	GoodputMeanMbit   float64  `json:"goodput_mean_mbit"`
+	Goodput95Mbit     *float64 `json:"goodput_95_mbit"`
+	DataPackets       float64  `json:"data_packets"`
+	Retransmits       float64  `json:"retransmits"`
+	Timeouts          float64  `json:"timeouts"`
+	Drops             float64  `json:"drops"`
+	OutOfOrderPercent float64  `json:"out_of_order_percent"` // data packets that arrived behind later ones
+	MaxQueueBytes     float64  `json:"max_queue_bytes"`      // of a switch's port
+	PacketHops        uint64   `json:"packet_hops"`
 
 	took, perHost []float64 // of all seeds together
 }
@@ -86,6 +90,7 @@ func (r *Result) summarise(runs []run) {
 	r.P50Ms, r.MaxMs, r.LastMs = stats.Median(p50), stats.Median(most), stats.Median(last)
 	r.P95Ms, r.P99Ms, r.P999Ms = p95.Median(), p99.Median(), p999.Median()
 	r.JobMeanMs, r.JobP99Ms = stats.MedianOrNil(jobs), job99.Median()
+	r.GoodputMeanMbit, r.Goodput95Mbit = stats.Interval95(goodput)
 	r.GoodputMbit, r.DataPackets, r.Retransmits = stats.Median(goodput), stats.Median(data), stats.Median(again)
 	r.Timeouts, r.Drops, r.OutOfOrderPercent, r.MaxQueueBytes = stats.Median(timeouts), stats.Median(drops), stats.Median(disorder), stats.Median(queue)
 }

@@ -77,7 +77,7 @@ func simFileAbout(results []simfile.Result) string {
 	if r.Seeds == 1 {
 		return s + fmt.Sprintf("seed %d", r.Seed)
 	}
-	return s + fmt.Sprintf("seeds %d to %d, medians", r.Seed, r.Seed+uint64(r.Seeds)-1)
+	return s + fmt.Sprintf("seeds %d to %d, medians; Mbit/s: means and 95 %% intervals", r.Seed, r.Seed+uint64(r.Seeds)-1)
 }
 
 // simFileTable has columns of jobs only if there are some.
@@ -101,10 +101,18 @@ func simFileTable(results []simfile.Result) (head []string, rows [][]string) {
 		for _, ms := range times {
 			row = append(row, milliCell(ms))
 		}
-		rows = append(rows, append(row, fmt.Sprintf("%.1f", r.GoodputMbit), fmt.Sprint(r.Retransmits), fmt.Sprint(r.Timeouts), fmt.Sprint(r.Drops),
+		rows = append(rows, append(row, goodputCell(&r), fmt.Sprint(r.Retransmits), fmt.Sprint(r.Timeouts), fmt.Sprint(r.Drops),
 			fmt.Sprintf("%.2f", r.OutOfOrderPercent), fmt.Sprintf("%.1f", r.MaxQueueBytes/1e3)))
 	}
 	return head, rows
+}
+
+// goodputCell is the mean of seeds with its interval, if there is one.
+func goodputCell(r *simfile.Result) string {
+	if r.Goodput95Mbit == nil {
+		return fmt.Sprintf("%.1f", r.GoodputMbit)
+	}
+	return fmt.Sprintf("%.1f ± %.1f", r.GoodputMeanMbit, *r.Goodput95Mbit)
 }
 
 // milliCell is a time in ms, if there is one.
