@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -31,7 +30,7 @@ func writeArchive(name string, index v1.ImageIndex) error {
 	if err != nil {
 		return err
 	}
-	if err := writeTar(f, files, time.Unix(0, 0)); err != nil {
+	if err := writeTar(f, files, epoch); err != nil {
 		f.Close()
 		return fmt.Errorf("%s: %w", name, err)
 	}

@@ -79,11 +79,14 @@ func (p program) setting(key string) string {
 	return ""
 }
 
-// time is the commit's, in seconds; 1970 if the binary does not say.
+// epoch is the time of what has none of its own.
+var epoch = time.Date(1970, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// time is the commit's, in seconds; epoch if the binary does not say.
 func (p program) time() time.Time {
 	t, err := time.Parse(time.RFC3339, p.setting("vcs.time"))
 	if err != nil {
-		return time.Unix(0, 0).UTC()
+		return epoch
 	}
 	return t.UTC()
 }

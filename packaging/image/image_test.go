@@ -271,3 +271,35 @@ func TestRun_errors(t *testing.T) {
 		t.Error("a file was written")
 	}
 }
+
+// The guide's commands of this tool are understood.
+func TestGuide_commands(t *testing.T) {
+	page, err := os.ReadFile("../../docs/kubernetes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dockerfile, err := os.ReadFile("Dockerfile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for line := range strings.Lines(string(page) + string(dockerfile)) {
+		_, args, ok := strings.Cut(line, "go -C packaging/image run .")
+		if !ok {
+			continue
+		}
+		seen++
+		args, _, _ = strings.Cut(args, " #")
+		args = strings.NewReplacer(`"$TARGETARCH"`, "arm64").Replace(args)
+		if _, err := parse(strings.Fields(args)); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+	if seen < 5 {
+		t.Errorf("only %d commands found", seen)
+	}
+	build := "CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags='-s -w -buildid=' -o weft ./cmd/weft\n"
+	if !strings.Contains(string(page), build) || strings.Join(buildFlags, " ") != "-trimpath -buildvcs=auto -ldflags=-s -w -buildid=" {
+		t.Errorf("the guide has not what the tool does: %q", buildFlags)
+	}
+}

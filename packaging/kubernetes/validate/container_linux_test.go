@@ -98,6 +98,11 @@ func TestContainer_sprays(t *testing.T) {
 		t.Errorf("it has %s", s)
 	}
 	checkSprayed(t, nodes, running[0])
+	for _, argv := range guideExecs(t) {
+		if out, err := running[0].exec(argv...); err != nil {
+			t.Errorf("%v: %v\n%s", argv, err, out)
+		}
+	}
 
 	for i, r := range running {
 		begin := time.Now()
@@ -183,8 +188,8 @@ func (c *container) ways() map[string]uint64 {
 	var s struct {
 		Offload struct {
 			Bounces []struct {
-				Addr  string
-				Bytes uint64
+				Address string
+				Bytes   uint64
 			}
 		}
 	}
@@ -196,7 +201,7 @@ func (c *container) ways() map[string]uint64 {
 	}
 	all := make(map[string]uint64)
 	for _, b := range s.Offload.Bounces {
-		all[b.Addr] = b.Bytes
+		all[b.Address] = b.Bytes
 	}
 	return all
 }
@@ -278,6 +283,17 @@ func TestContainer_killed(t *testing.T) {
 	}
 }
 
+// programs is the part of a footprint that counts programs.
+func programs(footprint string) string {
+	var lines []string
+	for line := range strings.Lines(footprint) {
+		if strings.HasPrefix(line, "programs ") {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
 // diff is the lines of b that a does not have.
 func diff(a, b string) string {
 	var lines []string
@@ -347,8 +363,18 @@ func TestContainer_ownUser(t *testing.T) {
 	n := c.node(t, "h0.0.2", "own-user")
 	before := n.footprint()
 	n.initialize()
+	killed := n.start(n.main(), nil)
+	killed.await(n.main().StartupProbe)
+	once := programs(n.footprint())
+	if err := killed.signal("KILL"); err != nil {
+		t.Fatal(err)
+	}
+	killed.ended()
 	r := n.start(n.main(), nil)
 	r.await(n.main().StartupProbe)
+	if now := programs(n.footprint()); now != once {
+		t.Errorf("started again after a kill, it has\n%swhich was\n%s", now, once)
+	}
 	if s := r.privileges(); s != "CAP_NET_ADMIN CAP_NET_RAW CAP_BPF, user 65532, no new privileges, seccomp filter" {
 		t.Errorf("it has %s", s)
 	}

@@ -207,7 +207,7 @@ func TestManifests_metrics(t *testing.T) {
 	d := deployed(t, "metrics")
 	a, port := d.daemons.Spec.Template.Annotations, pod(d).Containers[0].Ports[0]
 	if a["prometheus.io/port"] != "9469" || port.ContainerPort != 9469 || port.HostPort != 9469 ||
-		!strings.Contains(d.config.Data["host.yaml"], `# metrics: {listen: "0.0.0.0:9469", remote: true}`) {
+		!strings.Contains(d.config.Data["host.yaml"], `#metrics: {listen: "0.0.0.0:9469", remote: true}`) {
 		t.Errorf("%v, %+v", a, port)
 	}
 }
