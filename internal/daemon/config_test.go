@@ -85,7 +85,7 @@ func TestDefault_isTheClusters(t *testing.T) {
 	uncommented := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(string(b), "$1")
 	dir := t.TempDir()
 	key := filepath.Join(dir, "updates.key")
-	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString(make([]byte, 32))), 0o600); err != nil {
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c, err = parseText(strings.ReplaceAll(uncommented, "/etc/weft/updates.key", key))
