@@ -276,8 +276,13 @@ func TestContainer_killed(t *testing.T) {
 	if code := again.ended(); code != 0 {
 		t.Errorf("status %d\n%s", code, &again.said)
 	}
-	t.Logf("left in the pod:\n%s", diff(before, n.footprint()))
-	t.Logf("the next pod: %s", n.initialize())
+	// One program at each hook for each that was killed, and nothing else.
+	if left, want := diff(before, n.footprint()), "programs TCXIngress 2\nprograms TCXEgress 2\n"; left != want {
+		t.Errorf("left in the pod:\n%swant\n%s", left, want)
+	}
+	if said := n.initialize(); !strings.Contains(said, "4 programs") {
+		t.Errorf("the next pod's clean-up: %s", said)
+	}
 	if after := n.footprint(); after != before {
 		t.Errorf("left after the next pod's clean-up:\n%s", diff(before, after))
 	}
