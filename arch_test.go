@@ -128,6 +128,8 @@ examples/bgp: stack topoupdate/bgp/learn topoupdate/bgp/session uplink
 examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 otelweft: stack  // the same
+packaging/image:  // the same
+packaging/kubernetes/validate:  // the same
 examples/exampletest:  // for tests
 examples/rootless: stack link encap
 examples/mesh: encap link mesh mesh/join mesh/keyfile mesh/open stack

@@ -25,6 +25,9 @@ verdict, what is wrong and what to do about it, and the paths, racks or ports, t
 worst first. It asks twice, 250 ms apart, for the rate of each path and for what
 was dropped in between.
 
+--ready prints the verdict alone, and fails while packets go by the kernel's own routes: for
+scripts and probes that wait for a host.
+
 --all prints all that the daemon says of itself: its configuration as found, what is
 known of failures and why, what its devices got of the kernel, its counters, and what
 its policy knows of the congestion of paths (weft paths --live prints that alone).

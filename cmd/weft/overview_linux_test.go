@@ -118,6 +118,25 @@ func TestStatus_oneScreen(t *testing.T) {
 	wantError(t, "status --all --json --socket "+socket, "--all", "--json", "exclude each other")
 }
 
+// --ready is for scripts: the verdict, and a status that says whether packets take their paths.
+func TestStatus_ready(t *testing.T) {
+	working := daemon.Status{Address: "10.0.0.2", Encapsulation: "ipip", State: daemon.StateWorking, Reach: &daemon.ReachStatus{Racks: 7}}
+	degraded, plain, away := working, working, working
+	degraded.Trouble = "no memory"
+	plain.Reach = &daemon.ReachStatus{Racks: 7, Plain: 7}
+	away.State = daemon.StateAway
+	for want, s := range map[string]any{"host 10.0.0.2: SPRAYED": working, "host 10.0.0.2: DEGRADED": degraded, "switch a0.2: WELL": switchd.Status{Switch: "a0.2"}} {
+		if out := mustWeft(t, "status", "--ready", "--socket", answering(t, s)); !strings.HasPrefix(out, want) || strings.Count(out, "\n") != 1 {
+			t.Errorf("%q, want a line of %q", out, want)
+		}
+	}
+	for _, s := range []daemon.Status{plain, away} {
+		wantError(t, "status --ready --socket "+answering(t, s), "not ready: host 10.0.0.2: PLAIN")
+	}
+	wantError(t, "status --ready --socket /nonexistent/status.sock", "/nonexistent/status.sock")
+	wantError(t, "status --ready --json --socket x", "--ready", "exclude each other")
+}
+
 // --watch prints one screen after the other, with what happened in between, until it is
 // interrupted; with --json an object a line.
 func TestStatus_watch(t *testing.T) {

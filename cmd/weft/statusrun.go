@@ -15,14 +15,16 @@ import (
 
 // statusFlags are those of weft status and weft switch status.
 type statusFlags struct {
-	json, all, watch bool
+	json, all, watch, ready bool
 }
 
 func (f *statusFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.json, "json", false, "print all as JSON; with --watch one object a line")
 	cmd.Flags().BoolVar(&f.all, "all", false, "print all that is known, not one screen")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "print it each second until interrupted, on a terminal in the same place")
-	cmd.MarkFlagsMutuallyExclusive("json", "all")
+	cmd.Flags().BoolVar(&f.ready, "ready", false, "print the verdict alone, and fail if packets go plain")
+	cmd.MarkFlagsMutuallyExclusive("json", "all", "ready")
+	cmd.MarkFlagsMutuallyExclusive("watch", "ready")
 }
 
 // A screen's size where nobody looks at a terminal.
@@ -48,7 +50,10 @@ func (f *statusFlags) run(ctx context.Context, w io.Writer, ask func(context.Con
 		if err != nil {
 			return err
 		}
-		if f.json || f.all {
+		switch {
+		case f.ready:
+			return ready(w, text)
+		case f.json || f.all:
 			return f.print(w, text)
 		}
 		s.take(text, time.Now())
@@ -87,6 +92,20 @@ func (f *statusFlags) run(ctx context.Context, w io.Writer, ask func(context.Con
 			return nil
 		}
 	}
+}
+
+// ready prints a status's verdict. It fails if the daemon is no use at the moment.
+func ready(w io.Writer, text []byte) error {
+	v, err := viewOf(text, nil, 0)
+	if err != nil {
+		return err
+	}
+	said := v.Headline()
+	if v.Verdict == overview.VerdictPlain || v.Verdict == overview.VerdictEnded {
+		return fmt.Errorf("status: not ready: %s", said)
+	}
+	_, err = fmt.Fprintln(w, said)
+	return err
 }
 
 // sleep reports whether the time passed before ctx was done.

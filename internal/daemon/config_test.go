@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -60,6 +61,39 @@ func TestDefault_isThePackages(t *testing.T) {
 	}
 	if o := (policy.Options{FlowcellBytes: flowcell.FlowcellBytes, FlowletGap: flowcell.FlowletGap, Samples: 2}); c.policyOptions() != o {
 		t.Errorf("policy options %+v, want %+v", c.policyOptions(), o)
+	}
+}
+
+// The ConfigMap of packaging/kubernetes has the defaults, but for the log, and its comments hold
+// keys that are right.
+func TestDefault_isTheClusters(t *testing.T) {
+	b, err := os.ReadFile("../../packaging/kubernetes/host.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := parseText(string(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := parseText("log: {format: json}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(settings(*c), settings(*want)) {
+		t.Errorf("the cluster has\n%+v\nthe defaults are\n%+v", settings(*c), settings(*want))
+	}
+	uncommented := regexp.MustCompile(`(?m)^#(\S|  )`).ReplaceAllString(string(b), "$1")
+	dir := t.TempDir()
+	key := filepath.Join(dir, "updates.key")
+	if err := os.WriteFile(key, []byte(base64.StdEncoding.EncodeToString([]byte("0123456789abcdef0123456789abcdef"))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err = parseText(strings.ReplaceAll(uncommented, "/etc/weft/updates.key", key))
+	if err != nil {
+		t.Fatalf("%v\n%s", err, uncommented)
+	}
+	if len(c.Failures.Keys) != 1 || c.Metrics.Listen == "" || !c.Metrics.Remote {
+		t.Errorf("the comments' keys are not there: %+v, %+v", c.Failures.Keys, c.Metrics)
 	}
 }
 

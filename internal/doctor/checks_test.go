@@ -213,6 +213,20 @@ func TestExamine_eachFaultIsNamed(t *testing.T) {
 	}
 }
 
+// Root that has only what a daemon keeps, as in a container, becomes no other user.
+func TestExamine_containerOfThreeCapabilities(t *testing.T) {
+	f := host()
+	f.Config.Becomes = true
+	f.System.Missing = []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_PERFMON"}
+	if text := Text("x", Examine(f)); strings.Contains(text, "CAP_SETUID") || !strings.Contains(text, "cannot clear away what a crash has left") {
+		t.Errorf("with three capabilities:\n%s", text)
+	}
+	f.System.Missing = []string{"CAP_SETUID"}
+	if text := Text("x", Examine(f)); !strings.Contains(text, "CAP_SETUID") {
+		t.Errorf("without CAP_SETUID alone:\n%s", text)
+	}
+}
+
 // Where all is well nothing is wrong, and each check of the role says something.
 func TestExamine_allIsWell(t *testing.T) {
 	own := host() // an operator's program at a host whose packets take their paths is meant to be

@@ -74,7 +74,7 @@ func (f *Facts) capabilities() (must, may []string) {
 		c = &Config{}
 	}
 	must = []string{"CAP_NET_ADMIN", "CAP_NET_RAW"}
-	if c.Becomes {
+	if c.Becomes && !f.keepsUser() {
 		must = append(must, "CAP_SETUID", "CAP_SETGID")
 	}
 	if f.Role == RoleSwitch {
@@ -92,6 +92,17 @@ func (f *Facts) capabilities() (must, may []string) {
 		may = append(may, "CAP_PERFMON")
 	}
 	return must, may
+}
+
+// keepsUser reports whether root has no more than the capabilities that a daemon keeps, as in a
+// container that is given them alone. Then the daemon becomes no other user.
+func (f *Facts) keepsUser() bool {
+	for _, more := range []string{"CAP_SYS_ADMIN", "CAP_SETUID", "CAP_SETGID", "CAP_PERFMON"} {
+		if !slices.Contains(f.System.Missing, more) {
+			return false
+		}
+	}
+	return true
 }
 
 func askPrivileges(f *Facts) (all []Finding, well string) {

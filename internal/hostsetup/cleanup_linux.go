@@ -96,8 +96,12 @@ func (s *Setup) freePaced() (string, error) {
 	return count(n, "limited connection"), err
 }
 
+// mostLeft bounds the programs that are removed at one place. The kernel takes 64 (BPF_MPROG_MAX).
+const mostLeft = 64
+
 // detachPrograms looks at every device: the daemon may have died before it wrote
-// down which one it uses.
+// down which one it uses. There are several at one place if daemons without CAP_SYS_ADMIN have
+// died one after the other: none could remove its predecessor's.
 func (s *Setup) detachPrograms() (string, error) {
 	links, err := kernel.Dumped(s.h.LinkList)
 	if err != nil {
@@ -106,9 +110,11 @@ func (s *Setup) detachPrograms() (string, error) {
 	n := 0
 	for _, l := range links {
 		for _, detach := range []func(string) (bool, error){hostprog.DetachSpray, hostprog.DetachSteer} {
-			did, err2 := detach(l.Attrs().Name)
-			if did {
-				n++
+			did, err2 := true, error(nil)
+			for left := 0; did && err2 == nil && left < mostLeft; left++ {
+				if did, err2 = detach(l.Attrs().Name); did {
+					n++
+				}
 			}
 			err = errors.Join(err, err2)
 		}

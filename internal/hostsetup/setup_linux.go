@@ -51,6 +51,9 @@ func Apply(p Plan) (*Setup, error) {
 
 // openHostSetup locks the namespace and reads what a crash left.
 func openHostSetup() (*Setup, error) {
+	if err := kernel.CheckSysctlDir(); err != nil {
+		return nil, err
+	}
 	lock, err := TakeLock()
 	if err != nil {
 		return nil, err
@@ -269,7 +272,7 @@ func (v savedValue) restore(put func(key, value string) error) error {
 }
 
 func settingPath(key string) string {
-	return "/proc/sys/" + strings.NewReplacer(".", "/", "/", ".").Replace(key)
+	return filepath.Join(kernel.SysctlDir(), strings.NewReplacer(".", "/", "/", ".").Replace(key))
 }
 
 func readSetting(key string) (string, error) {
@@ -283,7 +286,7 @@ func readSetting(key string) (string, error) {
 func putSetting(key, value string) error {
 	err := os.WriteFile(settingPath(key), []byte(value), 0)
 	if errors.Is(err, unix.EROFS) {
-		return fmt.Errorf("sysctl %s=%s: /proc/sys is read-only here (a container, or ProtectKernelTunables=); set it from outside or let weft write it", key, value)
+		return fmt.Errorf("sysctl %s=%s: %s is read-only here (a container, or ProtectKernelTunables=); mount the machine's /proc/sys/net elsewhere and name that directory's parent in %s", key, value, kernel.SysctlDir(), kernel.SysctlVariable)
 	}
 	if err != nil {
 		return kernel.Explain(fmt.Errorf("sysctl %s=%s: %w", key, value, err))

@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 )
@@ -13,15 +14,15 @@ var ErrNoSetting = errors.New("this kernel does not have it")
 // SetSysctl sets a value that differs, in the network namespace of the calling thread, and
 // returns the former value.
 func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
-	dir, done := settings.use()
+	dir, done := sysctlDir()
 	defer done()
-	name := "/sys/" + strings.ReplaceAll(s.Key, ".", "/")
+	name := strings.ReplaceAll(s.Key, ".", "/")
 	defer func() {
 		if e := (*os.PathError)(nil); errors.As(err, &e) {
-			e.Path = "/proc" + name // which people know
+			e.Path = filepath.Join(SysctlDir(), name) // which people know
 		}
 	}()
-	path := dir + name
+	path := filepath.Join(dir, name)
 	have, err := os.ReadFile(path)
 	if err != nil {
 		return "", false, err
@@ -35,9 +36,9 @@ func SetSysctl(s Sysctl) (was string, wrote bool, err error) {
 
 // ReadSysctl returns a setting's value in the network namespace of the calling thread.
 func ReadSysctl(key string) (string, error) {
-	dir, done := settings.use()
+	dir, done := sysctlDir()
 	defer done()
-	have, err := os.ReadFile(dir + "/sys/" + strings.ReplaceAll(key, ".", "/"))
+	have, err := os.ReadFile(filepath.Join(dir, strings.ReplaceAll(key, ".", "/")))
 	return strings.Join(strings.Fields(string(have)), " "), err
 }
 

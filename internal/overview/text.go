@@ -18,7 +18,7 @@ const (
 // rows-1 lines, of at most columns characters, and at least what fits MinRows and MinColumns.
 func (v View) Text(rows, columns int) string {
 	rows, columns = max(rows, MinRows)-1, max(columns, MinColumns)
-	lines := []string{cut(v.Who+": "+strings.ToUpper(v.Verdict)+andWhy(v.Why), columns)}
+	lines := []string{cut(v.Headline(), columns)}
 	if v.About != "" {
 		lines = append(lines, cut(v.About, columns))
 	}
@@ -41,6 +41,9 @@ func (v View) Text(rows, columns int) string {
 	}
 	return strings.Join(lines, "\n") + "\n"
 }
+
+// Headline returns who it is and the verdict, in a line of any length.
+func (v View) Headline() string { return v.Who + ": " + strings.ToUpper(v.Verdict) + andWhy(v.Why) }
 
 // andWhy is what follows the verdict.
 func andWhy(why string) string {

@@ -152,7 +152,10 @@ func (l *looker) programs(h *netlink.Handle, link netlink.Link, d *doctor.Device
 			l.f.Unknown["programs"], l.f.Unknown["foreign"] = err.Error(), err.Error()
 			return
 		}
-		if p.wanted {
+		switch nameless := slices.ContainsFunc(foreign, isNameless); {
+		case p.wanted && !there && nameless && kernel.RequireCapability(unix.CAP_SYS_ADMIN, "CAP_SYS_ADMIN") != nil:
+			l.f.Unknown["programs"] = "whose programs are at " + link.Attrs().Name + " only root with CAP_SYS_ADMIN can see"
+		case p.wanted:
 			d.Programs[p.filter.Name] = there
 		}
 		if p.filter == kernel.DecapFilter && there {
@@ -166,6 +169,8 @@ func (l *looker) programs(h *netlink.Handle, link netlink.Link, d *doctor.Device
 	}
 	d.Drops = drops(h, link)
 }
+
+func isNameless(p kernel.ForeignProgram) bool { return p.ID != 0 && p.Name == "" }
 
 func who(p kernel.ForeignProgram) string {
 	text := "another's"
