@@ -53,6 +53,9 @@ func completeFlag(cmd *cobra.Command, f *pflag.Flag) {
 // completionOf finds how a flag is completed: by its command and name, by its name, or by what
 // its help says that it takes.
 func completionOf(cmd *cobra.Command, f *pflag.Flag) (completion, bool) {
+	if f.Value.Type() == "bool" { // it is there or not
+		return completion{free: true}, true
+	}
 	if c, ok := flagValues[commandPath(cmd)+" --"+f.Name]; ok {
 		return c, true
 	}
@@ -68,7 +71,7 @@ func completionOf(cmd *cobra.Command, f *pflag.Flag) (completion, bool) {
 		return completion{dirs: true}, true
 	}
 	switch f.Value.Type() {
-	case "bool", "int", "uint", "uint8", "uint64", "float64", "duration", "intSlice", "durationSlice":
+	case "int", "int64", "uint32", "uint", "uint8", "uint64", "float64", "duration", "intSlice", "durationSlice":
 		return completion{free: true}, true
 	}
 	return completion{}, false

@@ -89,7 +89,7 @@ func TestCompletion_everyValue(t *testing.T) {
 		}
 		want := c.values(cmd)
 		for _, v := range want {
-			got, directive := completed(t, append(path, "--"+f.Name, v[:1])...)
+			got, directive := completed(t, slices.Concat(path, []string{"--" + f.Name, v[:1]})...)
 			if asked++; !slices.Contains(got, v) || directive == ":0" {
 				t.Errorf("weft %s --%s %s: %q (%s), want %s among them", commandPath(cmd), f.Name, v[:1], got, directive, v)
 			}
