@@ -66,7 +66,7 @@ func (o *options) pack(t *tree, format string) (path string, err error) {
 	scripts := func(name string) string { return filepath.Join(o.root, "packaging", "scripts", name) }
 	info := nfpm.WithDefaults(&nfpm.Info{
 		Name: "weft", Arch: o.arch, Platform: "linux", Version: t.source.version, VersionSchema: "none",
-		Maintainer: o.maintainer, License: "Apache-2.0", Section: "net", Priority: "optional", MTime: t.source.time,
+		Maintainer: o.maintainer, Section: "net", Priority: "optional", MTime: t.source.time,
 		Description: "TCP connections over all paths of a Clos fabric\n" +
 			"weft sprays the packets of a TCP connection over all paths of a data-centre\n" +
 			"network, puts them in order where they arrive, and leaves paths that fail.\n" +
@@ -85,6 +85,7 @@ func (o *options) pack(t *tree, format string) (path string, err error) {
 		info.Overridables.Recommends = []string{"iproute2"}
 		info.Overridables.Suggests = []string{"frr", "prometheus", "wireshark"}
 	} else {
+		info.License = "Apache-2.0" // Debian has it in the file copyright
 		info.Overridables.Depends = []string{"shadow-utils"}
 	}
 	if err := nfpm.PrepareForPackager(info, format); err != nil {

@@ -47,4 +47,6 @@ func (t *tree) changelog() string {
 // overrides are findings of lintian that are so on purpose.
 const overrides = `# Go programs are linked statically: one binary runs on every distribution.
 weft: statically-linked-binary
+# The scripts serve RPM, too; on Debian daemons are restarted by deb-systemd-invoke.
+weft: maintainer-script-calls-systemctl *
 `

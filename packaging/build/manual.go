@@ -78,7 +78,8 @@ func (c command) cobra() *cobra.Command {
 		if f.Persistent {
 			set = cmd.PersistentFlags()
 		}
-		set.AddFlag(&pflag.Flag{Name: f.Name, Shorthand: f.Shorthand, Usage: asMarkdown(f.Usage), DefValue: f.Default, NoOptDefVal: f.NoValue, Value: kind(f.Type)})
+		_, usage := pflag.UnquoteUsage(&pflag.Flag{Usage: f.Usage, Value: kind(f.Type)})
+		set.AddFlag(&pflag.Flag{Name: f.Name, Shorthand: f.Shorthand, Usage: asMarkdown(usage), DefValue: f.Default, NoOptDefVal: f.NoValue, Value: kind(f.Type)})
 	}
 	for _, sub := range c.Commands {
 		cmd.AddCommand(sub.cobra())
