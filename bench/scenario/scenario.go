@@ -154,6 +154,14 @@ func scenarios() []Scenario {
 	return all
 }
 
+// Names returns the names of all scenarios.
+func Names() (names []string) {
+	for _, s := range scenarios() {
+		names = append(names, s.Name)
+	}
+	return names
+}
+
 // Select returns the scenarios with the given names, all if there are
 // none.
 func Select(names []string) ([]Scenario, error) {

@@ -57,6 +57,7 @@ var printed = map[string][]any{
 	"benchunits.go":                 {[]unitsResult{}},
 	"bench.go":                      {[]reorder.Result{}},
 	"blame.go":                      {blameJSON{}},
+	"commands.go":                   {commandJSON{}},
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
 	"doctor.go":                     {[]doctor.Finding{}},

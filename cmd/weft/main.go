@@ -48,6 +48,7 @@ func newRootCmd() *cobra.Command {
 	}
 	root.AddCommand(
 		newBenchCmd(),
+		newCommandsCmd(),
 		newDemoCmd(),
 		newDoctorCmd(),
 		newHostCmd(),
@@ -66,6 +67,7 @@ func newRootCmd() *cobra.Command {
 		newTopologyCmd(),
 		newVersionCmd(),
 	)
+	completeValues(root)
 	return root
 }
 

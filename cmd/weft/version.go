@@ -16,13 +16,14 @@ type version struct {
 	Modified bool   `json:"modified,omitempty"` // the checkout had changes
 	Go       string `json:"go"`
 	Platform string `json:"platform"`
+	Kernel   string `json:"kernel,omitempty"` // which runs here, as uname -sr has it
 }
 
 func newVersionCmd() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Say what this binary was built from",
+		Short: "Say what this binary was built from, and which kernel runs here",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			info, ok := debug.ReadBuildInfo()
@@ -30,6 +31,7 @@ func newVersionCmd() *cobra.Command {
 				return fmt.Errorf("version: this binary has no build information: build it with go build, in module mode")
 			}
 			v := versionOf(info)
+			v.Kernel = kernelRelease()
 			if asJSON {
 				return printJSON(cmd.OutOrStdout(), v)
 			}
@@ -61,5 +63,9 @@ func (v version) String() string {
 	if v.Modified {
 		s += ", with changes"
 	}
-	return fmt.Sprintf("%s, %s, %s", s, v.Go, v.Platform)
+	s = fmt.Sprintf("%s, %s, %s", s, v.Go, v.Platform)
+	if v.Kernel != "" {
+		s += ", on " + v.Kernel
+	}
+	return s
 }

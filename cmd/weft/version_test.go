@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -21,6 +22,11 @@ func TestVersion(t *testing.T) {
 	}
 	if err := json.Unmarshal([]byte(mustWeft(t, "version", "--json")), &v); err != nil || v.Go != runtime.Version() {
 		t.Error(v, err)
+	}
+	if release, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		if want := "Linux " + strings.TrimSpace(string(release)); v.Kernel != want || !strings.HasSuffix(v.String(), ", on "+want) {
+			t.Errorf("%s; want the kernel %s", v, want)
+		}
 	}
 	wantError(t, "version now", "now")
 }

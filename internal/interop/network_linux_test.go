@@ -141,7 +141,10 @@ func (n *network) startCmd(node string, cmd *exec.Cmd) *process {
 	cmd.Stderr = p.stderr
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "LC_") || strings.HasPrefix(s, "LANG") }), append(cmd.Env, "LC_ALL=C")...)
 	// What a program starts must not outlive it; nor it the test.
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	if cmd.SysProcAttr == nil {
+		cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	cmd.SysProcAttr.Setpgid = true
 	n.do(node, cmd.Start)
 	go func() {
 		p.err = cmd.Wait()

@@ -23,9 +23,9 @@ type CDF struct {
 	mean     float64
 }
 
-// cdfNames returns the names of the distributions that LoadCDF knows. The first
+// CDFNames returns the names of the distributions that LoadCDF knows. The first
 // lines of each file name its source.
-func cdfNames() []string {
+func CDFNames() []string {
 	entries, err := embedded.ReadDir("cdf")
 	if err != nil {
 		panic(err) // the directory is part of the program
@@ -41,7 +41,7 @@ func cdfNames() []string {
 func LoadCDF(name string) (*CDF, error) {
 	text, err := embedded.ReadFile("cdf/" + name + ".txt")
 	if err != nil {
-		return nil, fmt.Errorf("workload: no distribution is called %q; there are %s", name, strings.Join(cdfNames(), ", "))
+		return nil, fmt.Errorf("workload: no distribution is called %q; there are %s", name, strings.Join(CDFNames(), ", "))
 	}
 	c, err := ParseCDF(text)
 	if err != nil {

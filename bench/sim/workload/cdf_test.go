@@ -13,7 +13,7 @@ import (
 
 func TestCDF_meansAreThoseOfTheHeaders(t *testing.T) {
 	mean := regexp.MustCompile(`(?m)^# mean=(\d+)$`)
-	for _, name := range cdfNames() {
+	for _, name := range CDFNames() {
 		text, err := os.ReadFile("cdf/" + name + ".txt")
 		if err != nil {
 			t.Fatal(err)
@@ -30,15 +30,15 @@ func TestCDF_meansAreThoseOfTheHeaders(t *testing.T) {
 			t.Errorf("%s: mean %.1f, the header says %.0f", name, c.Mean(), want)
 		}
 	}
-	if len(cdfNames()) < 10 {
-		t.Errorf("%d distributions", len(cdfNames()))
+	if len(CDFNames()) < 10 {
+		t.Errorf("%d distributions", len(CDFNames()))
 	}
 }
 
 // Kolmogorov-Smirnov, with rounding to whole bytes taken into account.
 func TestCDF_samplesFollow(t *testing.T) {
 	const n, seed = 50_000, 7
-	for _, name := range cdfNames() {
+	for _, name := range CDFNames() {
 		c, _ := LoadCDF(name)
 		r := newRand(seed)
 		all := make([]int64, n)
@@ -145,7 +145,7 @@ func FuzzParseCDF(f *testing.F) {
 }
 
 func TestCDF_Scale(t *testing.T) {
-	for _, name := range cdfNames() {
+	for _, name := range CDFNames() {
 		c, _ := LoadCDF(name)
 		d := c.Scale(0.25)
 		if math.Abs(d.Mean()-c.Mean()/4) > 1e-6*c.Mean() {

@@ -1,0 +1,146 @@
+package interop
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+
+	"weft/internal/slowtest"
+)
+
+// pack makes a package of a binary with a version. The manual is of today's commands.
+func pack(t *testing.T, dir, version, of string) string {
+	t.Helper()
+	cmd := exec.Command("go", "run", "-C", filepath.Join("..", "..", "packaging", "build"), ".", "--formats", "deb", "--out", dir, "--version", version, "--binary", of, "--describe", binary(t))
+	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1790000000")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s", strings.Join(cmd.Args, " "), err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return filepath.Base(lines[len(lines)-1])
+}
+
+// A package in a Debian that has never heard of weft: installed, configured, started, upgraded
+// and downgraded under transfers, removed, purged. systemd runs there, and runs the units as
+// they are.
+func TestPackage_bareDebian(t *testing.T) {
+	slowtest.System(t)
+	n := newNetwork(t, "p", slowLinks)
+	needs(t, "tcpdump", "git")
+	root, old := debianRoot(t), former(t)
+	packages := filepath.Join(root, "packages")
+	first, second := pack(t, packages, "0.1", old), pack(t, packages, "0.2", binary(t))
+
+	network := n.configuration(hostA)
+	programs := n.tcx(hostA)
+	m := n.boot(hostA, root)
+	files := m.files()
+	there, back := n.stream(hostA, hostB), n.stream(hostB, hostA)
+	n.weftOf(binary(t), hostB, "mode: auto\n")
+	moves := func(what string) {
+		t.Helper()
+		there.moves(what, enough)
+		back.moves(what, enough)
+	}
+	sprays := func(what string) (pid string) {
+		t.Helper()
+		moves(what)
+		n.encapsulates(hostA, what)
+		return strings.TrimSpace(m.must("systemctl show -p MainPID --value weft-host"))
+	}
+
+	m.must("dpkg -i /packages/" + first)
+	if out, _ := m.try("systemctl is-enabled weft-host weft-switch weft-scheduler; systemctl is-active weft-host weft-switch weft-scheduler"); strings.Count(out, "disabled") != 3 || strings.Count(out, "inactive") != 3 {
+		t.Errorf("installed, and not configured: %s", out)
+	}
+	if out := m.must("systemd-analyze verify /usr/lib/systemd/system/weft-*.service 2>&1"); strings.Contains(out, "weft") {
+		t.Errorf("systemd-analyze verify: %s", out)
+	}
+	m.must("getent passwd weft; weft host --check; echo '# by the operator' >>/etc/weft/host.yaml; systemctl enable --now weft-host")
+	was := sprays("0.1 sprays")
+	if user := m.must("stat -c %U /proc/" + was); user != "weft\n" {
+		t.Errorf("the daemon runs as %s", user)
+	}
+	for _, step := range []struct{ file, version string }{{second, "0.2"}, {first, "0.1"}, {second, "0.2"}} {
+		if out := m.must("dpkg -i /packages/" + step.file); strings.Contains(out, "weft: ") {
+			t.Errorf("%s", out)
+		}
+		pid := sprays(step.version + " takes over")
+		if pid == was || pid == "0" {
+			t.Errorf("%s is installed, but the daemon is still process %s", step.version, pid)
+		}
+		was = pid
+		if installed := m.must("dpkg-query -W -f '${Version}' weft; tail -n 1 /etc/weft/host.yaml"); installed != step.version+"# by the operator\n" {
+			t.Errorf("installed: %s, want %s and the operator's file", installed, step.version)
+		}
+	}
+	if out := m.must("weft status; weft status --json; weft version"); !strings.Contains(out, "SPRAYED") && !strings.Contains(out, "DEGRADED") {
+		t.Error(out)
+	}
+
+	// A version that refuses the configuration lets the other one go on.
+	m.must("sed -i 's/^topology:.*/topology: fat-tree:k=5/' /etc/weft/host.yaml")
+	if out := m.must("dpkg -i /packages/" + first); !strings.Contains(out, "weft-host goes on in its former version") {
+		t.Error(out)
+	}
+	if pid := sprays("0.2 goes on"); pid != was {
+		t.Errorf("process %s, and it was %s", pid, was)
+	}
+	m.must("sed -i 's/^topology:.*/topology: fat-tree:k=4/' /etc/weft/host.yaml; dpkg -i /packages/" + second)
+	sprays("0.2 again")
+
+	m.must("dpkg -r weft")
+	moves("removed")
+	n.wantUnchanged(hostA, network)
+	if now := n.tcx(hostA); now != programs {
+		t.Errorf("%d programs at devices, before there were %d", now, programs)
+	}
+	if out := m.must("cat /etc/weft/host.yaml; ls /run/weft /usr/bin/weft 2>&1 || true"); !strings.Contains(out, "# by the operator") || strings.Count(out, "No such file") != 2 {
+		t.Errorf("removed, and not purged: %s", out)
+	}
+	m.must("dpkg -P weft")
+	m.left(files)
+	if out, _ := m.try("find /etc/systemd/system /var/lib/systemd /sys/fs/bpf -name '*weft*'; systemctl list-units --all --no-legend 'weft*'"); out != "" {
+		t.Errorf("left behind: %s", out)
+	}
+	moves("purged")
+	there.end()
+	back.end()
+	m.end()
+}
+
+// end ends systemd, and all that runs in the machine.
+func (m *machine) end() {
+	m.init.cmd.Process.Signal(syscall.SIGKILL)
+	<-m.init.exited
+}
+
+// tcx counts the programs at the devices of a host.
+func (n *network) tcx(node string) (count int) {
+	n.Helper()
+	n.do(node, func() error {
+		links, err := netlink.LinkList()
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			for _, at := range []ebpf.AttachType{ebpf.AttachTCXIngress, ebpf.AttachTCXEgress} {
+				r, err := link.QueryPrograms(link.QueryOptions{Target: l.Attrs().Index, Attach: at})
+				if err != nil {
+					return err
+				}
+				count += len(r.Programs)
+			}
+		}
+		return nil
+	})
+	return count
+}
