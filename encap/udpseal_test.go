@@ -326,3 +326,47 @@ func BenchmarkSealAndOpen(b *testing.B) {
 		}
 	}
 }
+
+// Over hundreds of starts with one secret no nonce comes twice, whatever the clock does, at
+// most 10^9 datagrams a second provided. While the clock goes on, counters alone keep starts
+// apart, though all have the same salt; where it is set back, or stands still, salts do.
+func TestSealer_noNonceTwiceAcrossStarts(t *testing.T) {
+	forAllCiphers(t, func(t *testing.T, c UDPCipher) {
+		for _, backwards := range []bool{false, true} {
+			const seed = 21
+			r := rand.New(rand.NewPCG(seed, 0))
+			seen, now, last := make(map[[nonceSize]byte]bool), startOfTime, uint64(0)
+			for start := range 300 {
+				var salt [3]byte
+				if backwards {
+					salt = [3]byte{byte(start >> 8), byte(start), 1}
+				}
+				s, err := NewSealer(keyFor(c, 1), "a", "b", now, salt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n := 1 + r.IntN(50)
+				for range n {
+					b := inMiddle(s, inner6(0), 0)
+					if err := s.Seal(b, plainHeader); err != nil {
+						t.Fatal(err)
+					}
+					nonce := [nonceSize]byte(b[keyAt:])
+					if seen[nonce] {
+						t.Fatalf("seed %d: nonce %x a second time, in start %d", seed, nonce, start)
+					}
+					seen[nonce] = true
+					counter := binary.BigEndian.Uint64(nonce[4:])
+					if !backwards && counter <= last {
+						t.Fatalf("seed %d: counter %d in start %d, after %d", seed, counter, start, last)
+					}
+					last = counter
+				}
+				now = now.Add(time.Duration(n)) // as fast as can be
+				if backwards && start%3 == 0 {
+					now = startOfTime.Add(time.Duration(r.IntN(3)))
+				}
+			}
+		}
+	})
+}

@@ -204,7 +204,7 @@ func (p *Packet) writeScattered(fd uintptr) {
 	msg := unix.Msghdr{Iov: &w.parts[0]}
 	msg.SetIovlen(len(w.parts))
 	for {
-		_, _, errno := unix.Syscall(unix.SYS_SENDMSG, fd, uintptr(unsafe.Pointer(&msg)), unix.MSG_DONTWAIT)
+		_, errno := callNow(unix.SYS_SENDMSG, fd, unsafe.Pointer(&msg), unix.MSG_DONTWAIT, 0)
 		switch errno {
 		case 0:
 			w.n++

@@ -181,9 +181,5 @@ func (b *batch) release(n int) {
 // call makes the system call for the messages from first to before end. It
 // returns how many of these were served, or why the first was not.
 func (b *batch) call(trap, fd uintptr, first, end int) (n int, errno unix.Errno) {
-	got, _, errno := unix.Syscall6(trap, fd, uintptr(unsafe.Pointer(&b.msgs[first])), uintptr(end-first), unix.MSG_DONTWAIT, 0, 0)
-	if errno != 0 {
-		return 0, errno
-	}
-	return int(got), 0
+	return callNow(trap, fd, unsafe.Pointer(&b.msgs[first]), end-first, unix.MSG_DONTWAIT)
 }

@@ -90,11 +90,9 @@ func (r *tunReader) packet(fd uintptr, buf []byte, vnet bool) (size int, errno u
 		iov[0] = bytesOf(r.hdr[:])
 	}
 	iov[len(iov)-1] = bytesOf(buf)
-	got, _, errno := unix.Syscall(unix.SYS_READV, fd, uintptr(unsafe.Pointer(&iov[0])), uintptr(len(iov)))
-	if errno != 0 {
+	if size, errno = callNow(unix.SYS_READV, fd, unsafe.Pointer(&iov[0]), len(iov), 0); errno != 0 {
 		return 0, errno
 	}
-	size = int(got)
 	if vnet {
 		size -= VnetHeaderLen
 	}

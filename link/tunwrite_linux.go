@@ -154,6 +154,6 @@ func (q *TUNQueue) submit(fd uintptr, h VnetHeader) {
 }
 
 func writev(fd uintptr, iov []unix.Iovec) unix.Errno {
-	_, _, errno := unix.Syscall(unix.SYS_WRITEV, fd, uintptr(unsafe.Pointer(&iov[0])), uintptr(len(iov)))
+	_, errno := callNow(unix.SYS_WRITEV, fd, unsafe.Pointer(&iov[0]), len(iov), 0)
 	return errno
 }

@@ -22,6 +22,10 @@ const (
 	maxTrainBytes = 65535 - 20 - 8
 )
 
+// TrainBytes is how many bytes of datagrams of size bytes each leave in one call of the
+// kernel's, headers aside.
+func TrainBytes(size int) int { return min(maxTrain, maxTrainBytes/size) * size }
+
 // ErrMessageSize says that a datagram is longer than the MTU of its path, by
 // configuration or by a router's message. The rest of the call was not sent.
 var ErrMessageSize = errors.New("udp: datagram longer than the path's MTU, and it must not be fragmented: lower the MTU in the configuration, or raise the network's")

@@ -94,7 +94,7 @@ func (u *UDP) sendAll(p *udpPath, to netip.AddrPort, tos byte, parts [][]byte, t
 		return (total + size - 1) / size, net.ErrClosed
 	}
 	p.address(to)
-	most := min(maxTrain, maxTrainBytes/size) * size
+	most := TrainBytes(size)
 	for at := (cursor{parts: parts}); total > 0; {
 		n := min(total, most)
 		unsent, errno := u.sendTrain(p, &at, tos, n, size)
@@ -206,9 +206,9 @@ func (p *udpPath) sendEach(at *cursor, tos byte, n, size int) (unsent int, errno
 // its way.
 func ignoringInterrupts(call uintptr, fd int, message unsafe.Pointer, c, d int) (int, unix.Errno) {
 	for {
-		n, _, errno := unix.Syscall6(call, uintptr(fd), uintptr(message), uintptr(c), uintptr(d), 0, 0)
+		n, errno := callNow(call, uintptr(fd), message, c, d)
 		if errno != unix.EINTR {
-			return int(n), errno
+			return n, errno
 		}
 	}
 }

@@ -3,6 +3,7 @@ package throughput
 import (
 	"cmp"
 	"context"
+	"crypto/ecdh"
 	"errors"
 	"fmt"
 	"os"
@@ -94,8 +95,9 @@ type bench struct {
 	spines    []spine
 	disturbed []*disturb.Disturber // of spines
 
-	scratch   string // directory for what is compiled
-	forwarder string // wireguard-go's, compiled
+	scratch       string              // directory for what is compiled
+	forwarder     string              // wireguard-go's, compiled; "" if it is not
+	wireguardKeys [2]*ecdh.PrivateKey // of its two ends: from, to
 
 	rounds map[string][]sample // by Case.key
 	failed map[string]error

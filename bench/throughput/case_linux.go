@@ -28,7 +28,7 @@ const reference = "kernel"
 
 // Cases returns all cases.
 func Cases() []Case {
-	return []Case{
+	all := []Case{
 		{Name: "kernel", About: "the kernel's TCP at both ends, on the one path that ECMP gives it", TCP: "kernel", way: kernelTCP},
 		{Name: "kernel-big", About: fmt.Sprintf("the same with super-segments of up to %d KB (BIG TCP)", bigBytes>>10), TCP: "kernel", way: kernelBig},
 		{Name: "kernel-packets", About: "the kernel's TCP without super-segments, the limit of what goes packet by packet", TCP: "kernel", way: kernelPackets},
@@ -42,8 +42,8 @@ func Cases() []Case {
 		{Name: "embedded/drb", About: "weft embedded, every packet by digit reversal", TCP: "netstack", way: embedded("drb", uplink.Options{})},
 		{Name: "embedded/drb-cards", About: "the same over links like those of network cards", TCP: "netstack", way: cards(embedded("drb", uplink.Options{}))},
 		{Name: "skeleton/presto", About: "weft embedded, over a TUN that takes a packet a call", TCP: "netstack", way: skeleton("presto")},
-		{Name: "udp/presto", About: "weft embedded, over UDP sockets, without privileges", TCP: "netstack", way: tunnelled("presto")},
-		{Name: "udp/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: tunnelled("drb")},
+		{Name: "udp/presto", About: "weft embedded, over UDP sockets, without privileges", TCP: "netstack", way: tunnelled("presto", noCipher)},
+		{Name: "udp/drb", About: "the same, every packet by digit reversal", TCP: "netstack", way: tunnelled("drb", noCipher)},
 		{Name: "host/auto", About: "the kernel's TCP with weft host at both ends, by its defaults", TCP: "kernel", way: daemonized()},
 		{Name: "host/auto-big", About: fmt.Sprintf("the same with super-segments of up to %d KB", bigBytes>>10), TCP: "kernel",
 			way: big(daemonized(fmt.Sprintf("super_segment_bytes: %d", bigBytes)))},
@@ -58,8 +58,16 @@ func Cases() []Case {
 			way: daemonized("mode: offload", "policy: drb")},
 		{Name: "offload/drb-cards", About: "the same over links like those of network cards", TCP: "kernel", way: cards(daemonized("mode: offload", "policy: drb"))},
 		{Name: "service/kernel", About: "a Go service on the kernel's TCP (package kernelhost) at both ends, flowcells sprayed and put in order", TCP: "kernel", way: kernelService("presto")},
-		{Name: "wireguard-go", About: "the kernel's TCP through wireguard-go's tun and conn packages, without its cryptography; one path", TCP: "kernel", way: wireguard},
+		{Name: "wireguard-go", About: "the kernel's TCP through wireguard-go, ChaCha20-Poly1305; one path", TCP: "kernel", way: wireguard(false)},
+		{Name: "wireguard-bare", About: "the same without cryptography: its tun and conn packages alone", TCP: "kernel", way: wireguard(true)},
 	}
+	for _, name := range ciphers {
+		all = append(all, Case{Name: "udp/" + name, About: "udp/presto with a key, by " + name, TCP: "netstack", way: tunnelled("presto", name)})
+	}
+	for _, name := range append([]string{noCipher}, ciphers...) {
+		all = append(all, Case{Name: "tunnel/" + name, About: "the kernel's TCP through weft host's UDP tunnel (udp.encryption: " + name + "), flowcells sprayed over source ports", TCP: "kernel", way: tunnelledHost(name)})
+	}
+	return all
 }
 
 // way is how a case does it. supports says what is missing on this machine; nil

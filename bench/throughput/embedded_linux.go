@@ -2,10 +2,8 @@ package throughput
 
 import (
 	"errors"
-	"net/netip"
 	"time"
 
-	"weft/link"
 	"weft/stack"
 	"weft/uplink"
 )
@@ -59,36 +57,4 @@ func newHost(s site, c stack.Config, free func() error) (*host, error) {
 		retransmits: func() (uint64, error) { return h.Stats().TCP.Retransmits, nil },
 		close:       h.Close,
 	}, nil
-}
-
-// tunnelled is weft in a process without any privilege, over UDP.
-func tunnelled(policyName string) way {
-	return way{open: func(s site) (*host, error) {
-		const port = 5740
-		underlay, err := link.OpenUDP(link.UDPConfig{Listen: netip.AddrPortFrom(s.topology.Node(s.self).Addr, port)})
-		if err != nil {
-			return nil, err
-		}
-		other := site{s.topology, s.peer, s.self, s.scratch}
-		return newHost(s, stack.Config{
-			Address: innerAddr(s),
-			Policy:  policyName,
-			Tunnel: &stack.Tunnel{
-				Underlay: underlay,
-				Peers: []stack.Peer{{
-					Endpoint: netip.AddrPortFrom(s.topology.Node(s.peer).Addr, port),
-					Prefixes: []netip.Prefix{netip.PrefixFrom(innerAddr(other), 32)},
-				}},
-			},
-		}, underlay.Close)
-	}}
-}
-
-// innerAddr is the host's address inside a tunnel.
-func innerAddr(s site) netip.Addr {
-	last := byte(1)
-	if s.self > s.peer {
-		last = 2
-	}
-	return netip.AddrFrom4([4]byte{192, 168, 77, last})
 }

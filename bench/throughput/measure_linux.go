@@ -143,13 +143,7 @@ func (b *bench) connect(ctx context.Context, c Case, r *run) error {
 func (b *bench) work(ctx context.Context, c Case, p **process, j job) (address string, err error) {
 	j.Case, j.Topology, j.Scratch, j.Connections = c.Name, b.topology.String(), b.scratch, c.connections
 	j.Respond = b.options.Latency || b.options.Anew
-	if dir := b.options.Profiles; dir != "" {
-		name := fmt.Sprintf("%s-%s-%d.pprof", strings.ReplaceAll(c.Name, "/", "-"), b.end(j), len(b.rounds[c.key()])+1)
-		if len(b.options.Connections) > 1 {
-			name = fmt.Sprintf("%d-%s", c.connections, name)
-		}
-		j.Profile = filepath.Join(dir, name)
-	}
+	j.Profile = b.profile(c, j)
 	text, err := json.Marshal(j)
 	if err != nil {
 		return "", err
@@ -159,6 +153,18 @@ func (b *bench) work(ctx context.Context, c Case, p **process, j job) (address s
 	}
 	answer, err := (*p).answer(ctx)
 	return answer.Address, err
+}
+
+// profile is the file for the profile of a process in the next round of a case; "" for none.
+func (b *bench) profile(c Case, j job) string {
+	if b.options.Profiles == "" {
+		return ""
+	}
+	name := fmt.Sprintf("%s-%s-%d.pprof", strings.ReplaceAll(c.Name, "/", "-"), b.end(j), len(b.rounds[c.key()])+1)
+	if len(b.options.Connections) > 1 {
+		name = fmt.Sprintf("%d-%s", c.connections, name)
+	}
+	return filepath.Join(b.options.Profiles, name)
 }
 
 // end says what a Worker is, for the names of files.

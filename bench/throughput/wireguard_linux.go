@@ -2,6 +2,9 @@ package throughput
 
 import (
 	"context"
+	"crypto/ecdh"
+	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"net"
 	"net/netip"
@@ -14,44 +17,80 @@ import (
 	"github.com/vishvananda/netlink"
 )
 
-var wireguard = way{
-	supports: func(b *bench) error {
-		if err := needTUN(b); err != nil {
-			return err
-		}
-		return b.buildForwarder()
-	},
-	helper: startForwarder,
-	open:   func(s site) (*host, error) { return kernelHost(innerAddr(s), false), nil },
+// wireguard is the kernel's TCP through a tunnel of wireguard-go's; bare is without its
+// cryptography.
+func wireguard(bare bool) way {
+	return way{
+		supports: func(b *bench) error {
+			if err := needTUN(b); err != nil {
+				return err
+			}
+			return b.buildForwarder()
+		},
+		helper: func(ctx context.Context, b *bench, c Case, s site) (*process, error) {
+			return startForwarder(ctx, b, c, s, bare)
+		},
+		open: openInside,
+	}
 }
+
+// openInside is the kernel's TCP between the addresses inside a tunnel.
+func openInside(s site) (*host, error) { return kernelHost(innerAddr(s), false), nil }
 
 const (
 	tunnelDevice = "wg0"
-	tunnelMTU    = 1420 // wg-quick's, though nothing is added to a packet here but 28 bytes
+	tunnelMTU    = 1420 // wg-quick's; without cryptography 28 bytes are added to a packet
 	tunnelPort   = 51820
 )
 
-// buildForwarder compiles the forwarder unless it was compiled already. It
-// downloads nothing.
+// buildForwarder compiles the forwarder, and makes the keys of both ends, unless that was done
+// already. It downloads nothing.
 func (b *bench) buildForwarder() error {
+	if b.forwarder != "" {
+		return nil
+	}
+	for i := range b.wireguardKeys {
+		var err error
+		if b.wireguardKeys[i], err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
+			return err
+		}
+	}
 	source := b.options.Wireguard
 	if _, err := os.Stat(filepath.Join(source, "go.mod")); err != nil {
 		return fmt.Errorf("no source of the forwarder in %q: run weft in its source tree, or say where bench/wireguard is", source)
 	}
-	b.forwarder = filepath.Join(b.scratch, "forwarder")
-	cmd := exec.Command("go", "build", "-o", b.forwarder, ".")
+	program := filepath.Join(b.scratch, "forwarder")
+	cmd := exec.Command("go", "build", "-o", program, ".")
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("go build in %s: %w: %s (if modules are missing: cd %s && go mod download)", source, err, strings.TrimSpace(string(out)), source)
 	}
+	b.forwarder = program
 	return nil
 }
 
-func startForwarder(ctx context.Context, b *bench, _ Case, s site) (*process, error) {
+func startForwarder(ctx context.Context, b *bench, c Case, s site, bare bool) (*process, error) {
 	outer := netip.AddrPortFrom(s.topology.Node(s.peer).Addr, tunnelPort)
-	p, err := b.start(s.self, []string{b.forwarder, "-tun", tunnelDevice, "-mtu", strconv.Itoa(tunnelMTU),
-		"-port", strconv.Itoa(tunnelPort), "-peer", outer.String()})
+	argv := []string{b.forwarder, "-tun", tunnelDevice, "-mtu", strconv.Itoa(tunnelMTU),
+		"-port", strconv.Itoa(tunnelPort), "-peer", outer.String()}
+	if bare {
+		argv = append(argv, "-bare")
+	} else {
+		own, other := b.wireguardKeys[0], b.wireguardKeys[1]
+		if s.self != b.from {
+			own, other = other, own
+		}
+		file := filepath.Join(b.scratch, s.topology.Node(s.self).Name+".wireguard")
+		if err := os.WriteFile(file, []byte(hex.EncodeToString(own.Bytes())), 0o600); err != nil {
+			return nil, err
+		}
+		argv = append(argv, "-key", file, "-peer-key", hex.EncodeToString(other.PublicKey().Bytes()))
+	}
+	if file := b.profile(c, job{Self: s.self, Carry: true}); file != "" {
+		argv = append(argv, "-profile", file)
+	}
+	p, err := b.start(s.self, argv)
 	if err != nil {
 		return nil, err
 	}

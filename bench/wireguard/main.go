@@ -1,7 +1,8 @@
-// Command wireguard forwards packets between a TUN interface and UDP with the
-// tun and conn packages of wireguard-go, batches and offloads included, and
-// without its cryptography: the most that a tunnel built on them can move. It
-// is a module of its own, so that weft does not depend on wireguard-go.
+// Command wireguard is a tunnel by wireguard-go: its device, with its handshake and
+// ChaCha20-Poly1305. With --bare it forwards packets between a TUN interface and UDP with
+// wireguard-go's tun and conn packages, batches and offloads included, and without its
+// cryptography: the most that a tunnel built on them can move. It is a module of its own, so
+// that weft does not depend on wireguard-go.
 //
 // It is started by weft bench throughput, which configures the interface and
 // asks, by a line on standard input, for counters on standard output; it ends
@@ -10,16 +11,20 @@ package main
 
 import (
 	"bufio"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/pprof"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 	"golang.zx2c4.com/wireguard/conn"
+	"golang.zx2c4.com/wireguard/device"
 	"golang.zx2c4.com/wireguard/tun"
 )
 
@@ -35,91 +40,57 @@ func run() error {
 	mtu := flag.Int("mtu", 1420, "its MTU, bytes: wg-quick's")
 	port := flag.Uint("port", 51820, "UDP port")
 	peer := flag.String("peer", "", "address and port of the other end")
+	bare := flag.Bool("bare", false, "forward without cryptography")
+	keyFile := flag.String("key", "", "file with this end's private key, in hexadecimal")
+	peerKey := flag.String("peer-key", "", "the other end's public key, in hexadecimal")
+	profile := flag.String("profile", "", "file for a profile of the processor time between the first two questions")
 	flag.Parse()
-	device, err := tun.CreateTUN(*name, *mtu)
+	tunnel, err := tun.CreateTUN(*name, *mtu)
 	if err != nil {
 		return fmt.Errorf("interface %s: %w", *name, err)
 	}
-	defer device.Close()
-	bind := conn.NewDefaultBind()
-	receivers, _, err := bind.Open(uint16(*port))
+	defer tunnel.Close()
+	failed := make(chan error)
+	if *bare {
+		err = forward(tunnel, uint16(*port), *peer, failed)
+	} else {
+		err = encrypt(tunnel, uint16(*port), *peer, *keyFile, *peerKey, failed)
+	}
 	if err != nil {
-		return fmt.Errorf("UDP port %d: %w", *port, err)
+		return err
 	}
-	defer bind.Close()
-	remote, err := bind.ParseEndpoint(*peer)
-	if err != nil {
-		return fmt.Errorf("--peer=%s: %w", *peer, err)
-	}
-	failed := make(chan error, 1+len(receivers))
-	go func() { failed <- send(device, bind, remote) }()
-	for _, receive := range receivers {
-		go func() { failed <- deliver(device, receive, bind.BatchSize()) }()
-	}
-	go func() { failed <- answer() }()
+	go func() { failed <- answer(*profile) }()
 	return <-failed
 }
 
-// headroom is more than what Device.Write puts before a packet. wireguard-go
-// has its own header there.
-const headroom = 32
-
-// maxPacket holds the datagrams that are coalesced into one.
-const maxPacket = 65535
-
-func buffers(n int) [][]byte {
-	b := make([][]byte, n)
-	for i := range b {
-		b[i] = make([]byte, maxPacket)
+// encrypt starts a device that does all that wireguard-go does. Its only peer may send and
+// receive anything.
+func encrypt(tunnel tun.Device, port uint16, peer, keyFile, peerKey string, failed chan<- error) error {
+	key, err := os.ReadFile(keyFile)
+	if err != nil {
+		return fmt.Errorf("--key: %w", err)
 	}
-	return b
-}
-
-// send takes what the kernel sends into the interface to the peer.
-func send(device tun.Device, bind conn.Bind, to conn.Endpoint) error {
-	n := max(device.BatchSize(), bind.BatchSize())
-	bufs, sizes, out := buffers(n), make([]int, n), make([][]byte, 0, n)
-	for {
-		n, err := device.Read(bufs, sizes, headroom)
-		if err != nil && !errors.Is(err, tun.ErrTooManySegments) {
-			return err
-		}
-		out = out[:0]
-		for i := range n {
-			out = append(out, bufs[i][headroom:headroom+sizes[i]])
-		}
-		if len(out) == 0 {
-			continue
-		}
-		if err := bind.Send(out, to); err != nil && !errors.As(err, new(conn.ErrUDPGSODisabled)) && !errors.Is(err, unix.ENOBUFS) {
-			return err
+	for name, k := range map[string]string{"--key": string(key), "--peer-key": peerKey} {
+		if b, err := hex.DecodeString(k); err != nil || len(b) != device.NoisePublicKeySize {
+			return fmt.Errorf("%s is not %d bytes in hexadecimal", name, device.NoisePublicKeySize)
 		}
 	}
-}
-
-// deliver gives what comes from the peer to the kernel.
-func deliver(device tun.Device, receive conn.ReceiveFunc, batch int) error {
-	bufs, sizes, from := buffers(batch), make([]int, batch), make([]conn.Endpoint, batch)
-	in, out := make([][]byte, batch), make([][]byte, 0, batch)
-	for i := range in {
-		in[i] = bufs[i][headroom:]
+	d := device.NewDevice(tunnel, conn.NewDefaultBind(), device.NewLogger(device.LogLevelError, "wireguard: "))
+	settings := []string{
+		"private_key=" + string(key), fmt.Sprintf("listen_port=%d", port),
+		"public_key=" + peerKey, "endpoint=" + peer, "allowed_ip=0.0.0.0/0", "allowed_ip=::/0",
 	}
-	for {
-		n, err := receive(in, sizes, from)
-		if err != nil {
-			return err
-		}
-		out = out[:0]
-		for i := range n {
-			if sizes[i] > 0 {
-				out = append(out, bufs[i][:headroom+sizes[i]])
-			}
-		}
-		// A packet that the kernel refuses is lost, as on any link.
-		if _, err := device.Write(out, headroom); errors.Is(err, os.ErrClosed) {
-			return err
-		}
+	if err := d.IpcSet(strings.Join(settings, "\n")); err != nil {
+		return fmt.Errorf("settings of the device: %w", err)
 	}
+	if err := d.Up(); err != nil {
+		return fmt.Errorf("bring the device up: %w", err)
+	}
+	go func() {
+		<-d.Wait()
+		failed <- errors.New("the device has ended")
+	}()
+	return nil
 }
 
 // counters are those that a process of weft bench throughput reports.
@@ -129,13 +100,17 @@ type counters struct {
 }
 
 // answer replies with the process's counters to every line of standard input,
-// until it ends.
-func answer() error {
+// until it ends. Between the first two it writes a profile, if there is a file for that.
+func answer(profile string) error {
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode(counters{}); err != nil { // ready
 		return err
 	}
+	asked := 0
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		if err := profiled(profile, in.Text(), &asked); err != nil {
+			return err
+		}
 		var m runtime.MemStats
 		runtime.ReadMemStats(&m)
 		var u unix.Rusage
@@ -146,6 +121,25 @@ func answer() error {
 		if err := out.Encode(counters{m.Mallocs, cpu.Nanoseconds()}); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// profiled begins a profile at the first question for counts, and ends it at the second.
+func profiled(file, question string, asked *int) error {
+	if file == "" || question != "count" {
+		return nil
+	}
+	*asked++
+	switch *asked {
+	case 1:
+		f, err := os.Create(file)
+		if err != nil {
+			return err
+		}
+		return pprof.StartCPUProfile(f)
+	case 2:
+		pprof.StopCPUProfile()
 	}
 	return nil
 }

@@ -55,8 +55,15 @@ func without(others, paths []int, out func(path int) bool) []int {
 	return others
 }
 
-// byTurn returns the next path of acknowledgements; nil if none is live.
+// byTurn returns the next path of acknowledgements; nil if none is live. In a tunnel it is the
+// next one for each batch.
 func (e *Egress) byTurn(p *pair, flow *flowcell.FiveTuple) *pathOut {
+	if e.paths.tunnel != nil {
+		if e.turn.pair != p {
+			e.turn = turn{p, p.next(&p.of(flow, e.seed).ack)}
+		}
+		return e.turn.via
+	}
 	return p.next(&p.of(flow, e.seed).ack)
 }
 

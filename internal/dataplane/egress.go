@@ -54,6 +54,7 @@ type Egress struct {
 	out       Outgoing
 	segmenter gso.Segmenter
 	others    []int // see choose
+	turn      turn
 }
 
 // maxFlows is how many flows are cut at once. Above, one of those idle longest is
@@ -150,6 +151,7 @@ func (e *Egress) transmit(o *Outgoing, now time.Duration) {
 // finish writes what is left of a batch of packets, and tells whoever wants to know.
 func (e *Egress) finish(now time.Duration) {
 	e.outlet.flush()
+	e.turn = turn{}
 	if e.sampler != nil && e.sampler.probes.Due(now) {
 		e.sampler.pump(now)
 	}

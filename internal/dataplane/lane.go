@@ -154,7 +154,7 @@ func (e *Egress) change(o *Outgoing) {
 }
 
 // CellBytes returns the most payload, in bytes, of a super-segment that is one flowcell
-// under each of the policies in use; 0 if none has flowcells.
+// under each of the policies in use, and one train of a tunnel; 0 if none has flowcells.
 func (e *Egress) CellBytes() (least int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -162,6 +162,9 @@ func (e *Egress) CellBytes() (least int) {
 		if u := l.unit; u.Kind == flowcell.UnitFlowcell && (least == 0 || u.Bytes < least) {
 			least = u.Bytes
 		}
+	}
+	if t := e.paths.tunnel; t != nil && least > 0 {
+		least = min(least, TrainPayload(t.Underlay.MTU(), t.room))
 	}
 	return least
 }

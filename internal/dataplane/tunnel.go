@@ -10,6 +10,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/link"
 	"weft/mesh"
 )
 
@@ -56,6 +57,15 @@ func (t *Tunnel) overhead() int {
 		}
 	}
 	return outer + 8 + n
+}
+
+// TrainPayload is the most TCP payload of a super-segment, in bytes, whose datagrams leave in
+// one call. Where there is a little more, each super-segment costs two. mtu is that of outer
+// packets, and overhead what a Tunnel adds to inner ones.
+func TrainPayload(mtu, overhead int) int {
+	const outer, inner = 20 + 8, 20 + 20 // the least; what has more has fewer bytes in as many datagrams
+	size := mtu - outer
+	return link.TrainBytes(size) / size * (mtu - overhead - inner)
 }
 
 func (t *Tunnel) validate() error {

@@ -121,3 +121,98 @@ func FuzzTunnelSource(f *testing.F) {
 }
 
 func key(id uint8) *encap.UDPKey { return &encap.UDPKey{ID: id, Secret: [32]byte{id, 1}} }
+
+// Who starts at the same moment, by the same key, has nonces of its own.
+func TestNewSealer_salts(t *testing.T) {
+	now := time.Now()
+	seen := make(map[string]int)
+	for i := range 4 {
+		s, err := newSealer(*key(1), "a", "b", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, encap.UDPSealedOverhead+40)
+		if err := s.Seal(b, encap.UDPHeader{}); err != nil {
+			t.Fatal(err)
+		}
+		if j, again := seen[string(b[12:24])]; again {
+			t.Errorf("starts %d and %d have nonce %x", j, i, b[12:24])
+		}
+		seen[string(b[12:24])] = i
+	}
+}
+
+// Whatever is in a train of datagrams with a key: only what the peer has sealed comes out of
+// it, and nothing does a second time.
+func FuzzTunnelSource_sealed(f *testing.F) {
+	const payload, segments = 20, 5
+	at := netip.MustParseAddrPort("192.0.2.1:1")
+	keyOf := func(which uint8) encap.UDPKey {
+		k := *key(1)
+		k.Cipher = []encap.UDPCipher{encap.UDPGMAC, encap.UDPAESGCM, encap.UDPChaCha20Poly1305}[which%3]
+		return k
+	}
+	genuine := func(which uint8) (all []byte, size int) {
+		s, err := encap.NewSealer(keyOf(which), "b", "a", time.Unix(1e9, 0), [3]byte{1})
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i := range segments {
+			p := dataPacket(1, payload)
+			p[27] = byte(i * payload)
+			for j := range payload {
+				p[40+j] = byte(i*payload + j)
+			}
+			b := append(make([]byte, s.Overhead()), fixed(p)...)
+			if err := s.Seal(b, encap.UDPHeader{Flowcell: 64, Partial: true}); err != nil {
+				f.Fatal(err)
+			}
+			all, size = append(all, b...), len(b)
+		}
+		return all, size
+	}
+	for which := range uint8(3) {
+		all, size := genuine(which)
+		f.Add(all, uint16(size), which)
+		f.Add(all[size:3*size], uint16(size), which)
+		f.Add(append(all[:size:size], all...), uint16(size), which)
+		f.Add(all[:len(all)-1], uint16(size), which)
+		f.Add(all, uint16(size-1), which)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, seg uint16, which uint8) {
+		if len(b) > 65000 {
+			return
+		}
+		k := keyOf(which)
+		tun, err := newTunnel(Tunnel{Name: "a", Peers: []Peer{{Name: "b", Key: &k, Endpoint: at, Prefixes: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := newTunnelSource(tun)
+		bufs := make([][]byte, superBatch)
+		seen := make(map[byte]bool)
+		for range 2 {
+			for i := range bufs {
+				bufs[i] = make([]byte, SuperBuffer)
+			}
+			s.Underlay = &train{b: b, seg: max(int(seg), 1)}
+			s.read(bufs)
+			for a, ok := s.next(); ok; a, ok = s.next() {
+				var pkt flowcell.Packet
+				if err := pkt.Parse(a.Bytes); err != nil || !pkt.IsTCP() || pkt.Payload == 0 || pkt.Payload%payload != 0 {
+					t.Fatalf("%x: %v", a.Bytes, err)
+				}
+				for i, got := range a.Bytes[40:] {
+					if want := byte(int(pkt.Seq) + i); got != want || int(want) >= segments*payload || seen[want] {
+						t.Fatalf("byte %d of the stream is %d, seen before: %v", want, got, seen[want])
+					}
+					seen[byte(int(pkt.Seq)+i)] = true
+				}
+			}
+		}
+		refused := s.stats.Malformed + s.stats.UnknownPeer + s.stats.BadChecksum + s.stats.Forged + s.stats.Replayed
+		if accepted := uint64(len(seen) / payload); accepted+refused != s.stats.Datagrams {
+			t.Fatalf("%d accepted of %+v", accepted, s.stats)
+		}
+	})
+}

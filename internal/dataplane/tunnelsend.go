@@ -16,8 +16,9 @@ type tunnelOutlet struct {
 	*tunnel
 	e      *Egress
 	cuts   []datagram
-	parts  [][]byte  // of all cuts
-	train  [][]byte  // parts of those that go together
+	parts  [][]byte // of all cuts
+	train  [][]byte // parts of those that go together
+	acks   ackTrain
 	heads  []byte    // headers of all cuts, or all of them where they must be in one piece
 	looked time.Time // at the time of day
 	day    time.Time // as it was then
@@ -37,12 +38,12 @@ type datagram struct {
 const maxSealed = 2 * SuperBuffer
 
 func newTunnelOutlet(e *Egress, t *tunnel) *tunnelOutlet {
-	return &tunnelOutlet{tunnel: t, e: e, heads: make([]byte, 0, maxSealed)}
+	return &tunnelOutlet{tunnel: t, e: e, heads: make([]byte, 0, maxSealed), acks: ackTrain{bytes: make([]byte, 0, maxACKs*maxACK)}}
 }
 
 func (t *tunnelOutlet) supers() bool         { return true }
 func (t *tunnelOutlet) whole(*Outgoing) bool { return false }
-func (t *tunnelOutlet) flush()               {}
+func (t *tunnelOutlet) flush()               { t.sendACKs() }
 func (t *tunnelOutlet) write([][]byte) int   { return 0 } // there are no probes
 
 func (t *tunnelOutlet) checksum() gso.Checksum {
@@ -69,11 +70,23 @@ func (t *tunnelOutlet) add(o *Outgoing, _ time.Duration) bool {
 	return ok
 }
 
-// end sends the datagrams of a packet, path by path.
+// end sends the datagrams of a packet, path by path. Acknowledgements wait for the end of the
+// batch, or for another packet, which they may not stay behind.
 func (t *tunnelOutlet) end(o *Outgoing) {
 	if len(t.cuts) == 0 {
 		return
 	}
+	if !t.gather(o) {
+		t.sendACKs()
+		t.send(o)
+	}
+	clear(t.train)
+	clear(t.parts)
+	t.cuts, t.parts, t.heads = t.cuts[:0], t.parts[:0], t.heads[:0]
+}
+
+// send sends the datagrams of a packet.
+func (t *tunnelOutlet) send(o *Outgoing) {
 	stats, p, tos := &t.e.stats, o.pair.peer, encap.UDPTOS(o.Parts[0])
 	stats.Encapsulated += uint64(len(t.cuts))
 	if len(t.cuts) > 1 {
@@ -84,12 +97,8 @@ func (t *tunnelOutlet) end(o *Outgoing) {
 		if first.sent {
 			continue
 		}
-		packets, bytes := t.gather(i)
-		first.via.packets += packets
-		first.via.bytes += bytes
-		if t.e.conns != nil { // else the clock is not read
-			t.e.conns.count(&o.pkt, first.via, packets, bytes, t.e.now())
-		}
+		packets, bytes := t.together(i)
+		t.count(o, first.via, packets, bytes)
 		if err := t.Underlay.Send(first.via.index, p.to, tos, t.train, first.size); err != nil {
 			stats.DeviceDrops += packets
 			if errors.Is(err, link.ErrMessageSize) {
@@ -99,14 +108,20 @@ func (t *tunnelOutlet) end(o *Outgoing) {
 			stats.Packets += packets
 		}
 	}
-	clear(t.train)
-	clear(t.parts)
-	t.cuts, t.parts, t.heads = t.cuts[:0], t.parts[:0], t.heads[:0]
 }
 
-// gather makes a train of all datagrams, from the i-th on, that take the i-th's path.
+// count counts datagrams of a packet that go by a path.
+func (t *tunnelOutlet) count(o *Outgoing, via *pathOut, packets, bytes uint64) {
+	via.packets += packets
+	via.bytes += bytes
+	if t.e.conns != nil { // else the clock is not read
+		t.e.conns.count(&o.pkt, via, packets, bytes, t.e.now())
+	}
+}
+
+// together makes a train of all datagrams, from the i-th on, that take the i-th's path.
 // It counts them and their bytes.
-func (t *tunnelOutlet) gather(i int) (packets, bytes uint64) {
+func (t *tunnelOutlet) together(i int) (packets, bytes uint64) {
 	t.train = t.train[:0]
 	via := t.cuts[i].via
 	for j := i; j < len(t.cuts); j++ {
