@@ -118,6 +118,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 		return nil, err
 	}
 	b := &bed{o: o, cluster: c, book: newBook(), start: time.Now(), done: make(chan struct{}), hosts: make(map[string]*host)}
+	b.book.late = func(what string) { b.notef("%s", what) }
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.watch(ctx); err != nil {
 		return nil, err
@@ -245,6 +246,9 @@ func (b *bed) result(whole bool) *Result {
 	for _, h := range b.staying() {
 		s := h.Host.Stats().Tunnel
 		refused := s.Forged + s.Replayed + s.Malformed
+		if refused > 0 && !b.attacked(h) {
+			b.notef("%s: %+v", h.name, s)
+		}
 		if b.attacked(h) {
 			r.Foreign.Refused += refused + s.UnknownPeer
 		} else {

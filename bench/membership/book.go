@@ -43,6 +43,7 @@ type book struct {
 	open  []*event
 	quiet bool
 	took  map[rowKey]*samples
+	late  func(what string)
 	left  int // events that ended before all had acted
 }
 
@@ -145,12 +146,28 @@ func (b *book) close() {
 			b.left++
 			return true
 		}
+		if who, took := e.last(); took > slow && b.late != nil {
+			b.late(fmt.Sprintf("%s %s: %s acted after %.1f s", e.name, e.kind, who, took.Seconds()))
+		}
 		b.file(e.kind, e.quiet, e.began, e.acted)
 		if e.kind == dies && e.expired > 0 {
 			b.file(expiry, e.quiet, e.expired, e.acted)
 		}
 		return true
 	})
+}
+
+// slow is after how long it is told who acted last.
+const slow = 20 * time.Second
+
+// last is who acted last, and after how long.
+func (e *event) last() (who string, took time.Duration) {
+	for host, at := range e.acted {
+		if at-e.began > took {
+			who, took = host, at-e.began
+		}
+	}
+	return who, took
 }
 
 func (b *book) file(k kind, quiet bool, began time.Duration, acted map[string]time.Duration) {

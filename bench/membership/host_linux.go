@@ -67,7 +67,7 @@ func addressOf(n int) netip.Addr {
 
 // begin makes a host with keys, or with a new one, and has it join.
 func (b *bed) begin(n int, keys []mesh.PrivateKey, k kind) (h *host, err error) {
-	h = &host{b: b, n: n, name: fmt.Sprintf("h%03d", n), address: addressOf(n), etcd: newValve(), keys: keys, ends: make(chan struct{}),
+	h = &host{b: b, n: n, name: fmt.Sprintf("h%05d", n), address: addressOf(n), etcd: newValve(), keys: keys, ends: make(chan struct{}),
 		peers: make(map[string]mesh.Peer), removed: make(map[string]time.Duration), seen: make(map[string]map[uint64]bool)}
 	if len(h.keys) == 0 {
 		h.keys = []mesh.PrivateKey{mesh.NewPrivateKey(0)}
@@ -125,6 +125,11 @@ func (b *bed) begin(n int, keys []mesh.PrivateKey, k kind) (h *host, err error) 
 
 // setPeers gives the tunnel its peers, and takes note.
 func (h *host) setPeers(peers []mesh.Peer) error {
+	h.mu.Lock()
+	for _, p := range peers { // what they send counts from now on
+		delete(h.removed, p.Name)
+	}
+	h.mu.Unlock()
 	if err := h.Host.SetPeers(peers); err != nil {
 		return err
 	}
@@ -133,7 +138,6 @@ func (h *host) setPeers(peers []mesh.Peer) error {
 	next := make(map[string]mesh.Peer, len(peers))
 	for _, p := range peers {
 		next[p.Name] = p
-		delete(h.removed, p.Name)
 	}
 	for name, p := range h.peers {
 		q, ok := next[name]
@@ -204,8 +208,8 @@ const (
 	forged  = 'f'
 	control = 'c'
 
-	beaconSize = 1 + 4 + 8 + 8
-	nameSize   = 4
+	beaconSize = 1 + nameSize + 8 + 8
+	nameSize   = 6
 )
 
 func beacon(kind byte, name string, number uint64, now time.Duration) []byte {
@@ -268,7 +272,7 @@ func (h *host) judge(b []byte, from net.Addr) {
 		wrong("%d bytes of %v are no beacon", len(b), from)
 		return
 	}
-	name, number, sent := string(b[1:1+nameSize]), binary.BigEndian.Uint64(b[5:]), time.Duration(binary.BigEndian.Uint64(b[13:]))
+	name, number, sent := string(b[1:1+nameSize]), binary.BigEndian.Uint64(b[1+nameSize:]), time.Duration(binary.BigEndian.Uint64(b[9+nameSize:]))
 	if b[0] == control {
 		h.control++
 		return

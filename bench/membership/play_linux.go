@@ -84,9 +84,8 @@ func (b *bed) churn(slot int) {
 	r := rand.New(rand.NewPCG(b.o.Seed, uint64(1<<20+slot)))
 	var h *host
 	kind, keys := joins, []mesh.PrivateKey(nil)
-	// Names are used again: each slot has four, so that one is long gone when it comes again.
 	for round := 0; b.pause(between(r, 0, 4*time.Second)); round++ {
-		n := b.o.Hosts - b.o.churning() + slot*names + round%names
+		n := b.o.Hosts - b.o.churning() + slot + round*b.o.churning()
 		if kind == moves {
 			n = h.n
 		}
@@ -145,9 +144,6 @@ func (b *bed) churn(slot int) {
 		}
 	}
 }
-
-// names is how many names a slot of churn has.
-const names = 4
 
 // faults waits while hosts come and go, and then kills etcd's leader again and again. Between the
 // kills it cuts networks.
