@@ -66,7 +66,7 @@ func (d *daemon) joinMesh() error {
 	}
 	if c.meshKeyed() && name.Registers() {
 		if o.Identity, err = keyfile.Identity(c.identityFile()); err != nil {
-			return c.lines.Errorf("udp.private_key_file", "the host's identity is kept beside it: %w", err)
+			return c.lines.Errorf("udp.private_key_file", "the host's identity is kept beside it: %w; let %s write its folder, or name a file in another one", err, keyReader)
 		}
 		o.Pins = &keyfile.Known{Path: c.knownFile()}
 	}
