@@ -113,6 +113,8 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
 	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	c, err := newCluster(ctx)
 	if err != nil {
 		return nil, err
@@ -144,6 +146,7 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 		b.all.Go(func() { b.churn(i) })
 	}
 	b.all.Go(b.forge)
+	b.all.Go(func() { b.usurp(ctx) })
 	if err := b.faults(ctx); err != nil {
 		return nil, err
 	}

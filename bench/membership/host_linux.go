@@ -41,6 +41,7 @@ type host struct {
 
 	mu       sync.Mutex
 	keys     []mesh.PrivateKey
+	identity mesh.Identity
 	rolls    time.Duration        // since when the key is being replaced
 	renewed  int                  // keys
 	peers    map[string]mesh.Peer // that the tunnel has
@@ -65,12 +66,16 @@ func addressOf(n int) netip.Addr {
 	return netip.AddrFrom4([4]byte{10, 200, byte(n >> 8), byte(n)})
 }
 
-// begin makes a host with keys, or with a new one, and has it join.
-func (b *bed) begin(n int, keys []mesh.PrivateKey, k kind) (h *host, err error) {
-	h = &host{b: b, n: n, name: fmt.Sprintf("h%05d", n), address: addressOf(n), etcd: newValve(), keys: keys, ends: make(chan struct{}),
+// begin makes a host, with what a former one has kept, and has it join.
+func (b *bed) begin(n int, former *host, k kind) (h *host, err error) {
+	h = &host{b: b, n: n, name: fmt.Sprintf("h%05d", n), address: addressOf(n), etcd: newValve(), ends: make(chan struct{}),
 		peers: make(map[string]mesh.Peer), removed: make(map[string]time.Duration), seen: make(map[string]map[uint64]bool)}
-	if len(h.keys) == 0 {
-		h.keys = []mesh.PrivateKey{mesh.NewPrivateKey(0)}
+	if former != nil {
+		former.mu.Lock()
+		h.keys, h.identity = former.keys, former.identity
+		former.mu.Unlock()
+	} else {
+		h.keys, h.identity = []mesh.PrivateKey{mesh.NewPrivateKey(0)}, mesh.NewIdentity()
 	}
 	var directory join.Directory
 	defer func() {
@@ -114,7 +119,7 @@ func (b *bed) begin(n int, keys []mesh.PrivateKey, k kind) (h *host, err error) 
 	})
 	b.add(h)
 	if h.session, err = join.New(join.Config{Directory: directory, Name: h.name, Endpoints: []netip.AddrPort{endpoint}, Prefixes: []netip.Prefix{netip.PrefixFrom(h.address, 32)},
-		Cipher: b.o.Cipher, Renew: b.o.Renew, Linger: b.o.Linger, Keys: h.keys, KeepKeys: h.keep, SetPeers: h.setPeers, Heard: h.Host.PeerDatagrams, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		Cipher: b.o.Cipher, Renew: b.o.Renew, Linger: b.o.Linger, Keys: h.keys, Identity: h.identity, KeepKeys: h.keep, SetPeers: h.setPeers, Heard: h.Host.PeerDatagrams, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		b.remove(h)
 		return nil, err
 	}
@@ -137,7 +142,9 @@ func (h *host) setPeers(peers []mesh.Peer) error {
 	h.mu.Lock()
 	next := make(map[string]mesh.Peer, len(peers))
 	for _, p := range peers {
-		next[p.Name] = p
+		if next[p.Name] = p; p.Endpoint == usurper {
+			h.b.taken(h.name, p.Name)
+		}
 	}
 	for name, p := range h.peers {
 		q, ok := next[name]

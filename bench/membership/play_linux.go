@@ -83,7 +83,7 @@ func echo(c net.Conn, r *rand.Rand, n int) error {
 func (b *bed) churn(slot int) {
 	r := rand.New(rand.NewPCG(b.o.Seed, uint64(1<<20+slot)))
 	var h *host
-	kind, keys := joins, []mesh.PrivateKey(nil)
+	kind, again := joins, (*host)(nil)
 	for round := 0; b.pause(between(r, 0, 4*time.Second)); round++ {
 		n := b.o.Hosts - b.o.churning() + slot + round*b.o.churning()
 		if kind == moves {
@@ -91,11 +91,11 @@ func (b *bed) churn(slot int) {
 		}
 		former := h
 		var err error
-		if h, err = b.begin(n, keys, kind); err != nil {
+		if h, err = b.begin(n, again, kind); err != nil {
 			b.failf("begin host %d: %v", n, err)
 			return
 		}
-		kind, keys = joins, nil
+		kind, again = joins, nil
 		if former != nil {
 			former.closeRelays()
 		}
@@ -123,10 +123,7 @@ func (b *bed) churn(slot int) {
 			}
 			b.pause(b.o.TTL + 5*time.Second)
 		case 2: // it begins at once somewhere else, with its key
-			kind = moves
-			h.mu.Lock()
-			keys = h.keys
-			h.mu.Unlock()
+			kind, again = moves, h
 			if err := h.die(); err != nil {
 				b.failf("%s dies: %v", h.name, err)
 			}

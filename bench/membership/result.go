@@ -59,6 +59,8 @@ type Foreign struct {
 	Former         int    `json:"former"`         // by a key that the host has replaced
 	Replayed       int    `json:"replayed"`       // recorded ones
 	Expired        uint64 `json:"expired"`        // sent by hosts whose registration had ended, or was to end
+	Registrations  int    `json:"registrations"`  // written over those of hosts, under other identities
+	Taken          int    `json:"taken"`          // times that a host took such a registration
 	AcceptedBytes  uint64 `json:"accepted_bytes"` // of all that, after the receiver had been told
 	Refused        uint64 `json:"refused"`        // datagrams, as counted by the hosts that were sent to
 	ControlSent    int    `json:"control_sent"`   // forged by the right key, at the end
@@ -74,6 +76,8 @@ func (r *Result) Failed() string {
 		return fmt.Sprintf("%d of %d connections were lost", r.Traffic.Lost, r.Traffic.Connections)
 	case r.Foreign.AcceptedBytes > 0:
 		return fmt.Sprintf("%d bytes of forged or expired peers were accepted", r.Foreign.AcceptedBytes)
+	case r.Foreign.Taken > 0:
+		return fmt.Sprintf("%d forged registrations were taken", r.Foreign.Taken)
 	case r.Traffic.Refused > 0:
 		return fmt.Sprintf("%d datagrams of peers were refused", r.Traffic.Refused)
 	case r.Foreign.ControlArrived == 0:
@@ -105,6 +109,7 @@ func (r *Result) Print(w io.Writer) error {
 		t.Connections, t.Lost, t.Exchanges, float64(t.Bytes)/1e6, r.Renewed, t.Refused)
 	_, err := fmt.Fprintf(w, "%d forged, %d by former keys, %d replayed, %d sent by expired peers: %d bytes accepted, %d datagrams refused; control by the right key: %d of %d accepted\n",
 		f.Forged, f.Former, f.Replayed, f.Expired, f.AcceptedBytes, f.Refused, f.ControlArrived, f.ControlSent)
+	fmt.Fprintf(w, "%d registrations written over those of others: %d taken\n", f.Registrations, f.Taken)
 	if why := r.Failed(); why != "" {
 		fmt.Fprintln(w, "FAILED:", why)
 	}

@@ -6,12 +6,13 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
+	"sync"
 	"testing"
 	"time"
 
@@ -27,7 +28,8 @@ type Cluster struct {
 	scheme  string
 	flags   []string
 	ctl     []string
-	run     []*exec.Cmd
+	run     []*member
+	said    said
 }
 
 // New starts n members with more flags than where they listen. scheme is http or https; ctl are flags
@@ -39,7 +41,7 @@ func New(t testing.TB, n int, scheme string, flags, ctl []string) *Cluster {
 			t.Skipf("%v: apt install etcd-server etcd-client", err)
 		}
 	}
-	c := &Cluster{t: t, Dir: t.TempDir(), scheme: scheme, flags: flags, ctl: ctl, run: make([]*exec.Cmd, n)}
+	c := &Cluster{t: t, Dir: t.TempDir(), scheme: scheme, flags: flags, ctl: ctl, run: make([]*member, n)}
 	for range 2 * n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
@@ -83,15 +85,42 @@ func (c *Cluster) Data(i int) string { return filepath.Join(c.Dir, fmt.Sprint("m
 func (c *Cluster) Start(i int) {
 	c.t.Helper()
 	at := c.scheme + "://" + c.Clients[i]
-	p := exec.Command("etcd", append([]string{"--name", fmt.Sprint("m", i), "--data-dir", c.Data(i), "--logger", "zap", "--log-level", "error",
+	// The shell kills etcd when its input ends: when the test says so, or its process has ended.
+	p := exec.Command("sh", append([]string{"-c", `etcd "$@" </dev/null & read x; kill -9 $!; wait`, "sh", "--name", fmt.Sprint("m", i), "--data-dir", c.Data(i), "--logger", "zap", "--log-level", "error",
 		"--listen-client-urls", at, "--advertise-client-urls", at, "--listen-peer-urls", c.Peer(i), "--initial-advertise-peer-urls", c.Peer(i),
 		"--initial-cluster", c.Initial()}, c.flags...)...)
 	p.Env = environment()
-	p.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := p.Start(); err != nil {
+	p.Stdout, p.Stderr = &c.said, &c.said
+	input, err := p.StdinPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	c.run[i] = p
+	c.run[i] = &member{p, input}
+}
+
+// member is one that runs.
+type member struct {
+	*exec.Cmd
+	input io.Closer
+}
+
+// said is what members complain of.
+type said struct {
+	mu sync.Mutex
+	b  []byte
+}
+
+// Write keeps the last of it.
+func (s *said) Write(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.b = append(s.b, b...); len(s.b) > 4096 {
+		s.b = s.b[len(s.b)-4096:]
+	}
+	return len(b), nil
 }
 
 // environment is the test's, without variables that say the same as flags: etcd ends because of these.
@@ -107,8 +136,8 @@ func environment() (all []string) {
 // Kill kills a member.
 func (c *Cluster) Kill(i int) {
 	if p := c.run[i]; p != nil {
-		p.Process.Kill()
-		p.Wait()
+		p.input.Close()
+		p.Wait() // it was killed
 		c.run[i] = nil
 	}
 }
@@ -141,9 +170,11 @@ func (c *Cluster) try(args ...string) (string, error) {
 // Await waits for something.
 func (c *Cluster) Await(what string, ok func() bool) {
 	c.t.Helper()
-	for end := time.Now().Add(2 * kerneltest.Patience); !ok(); time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(kerneltest.Patience); !ok(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
-			c.t.Fatalf("not within %v: %s", 2*kerneltest.Patience, what)
+			c.said.mu.Lock()
+			defer c.said.mu.Unlock()
+			c.t.Fatalf("not within %v: %s; etcd says: %s", kerneltest.Patience, what, c.said.b)
 		}
 	}
 }
