@@ -154,7 +154,7 @@ func TestMesh_restored(t *testing.T) {
 	if err := os.RemoveAll(c.Data(0)); err != nil {
 		t.Fatal(err)
 	}
-	c.Ctl("snapshot", "restore", backup, "--name", "m0", "--data-dir", c.Data(0), "--initial-cluster", c.Initial(), "--initial-advertise-peer-urls", c.Peer(0))
+	c.Ctl("snapshot", "restore", backup, "--name=m0", "--data-dir", c.Data(0), "--initial-cluster", c.Initial(), "--initial-advertise-peer-urls", c.Peer(0))
 	c.Start(0)
 	c.Await("etcd answers", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -42,17 +42,21 @@ func New(t testing.TB, n int, scheme string, flags, ctl []string) *Cluster {
 		}
 	}
 	c := &Cluster{t: t, Dir: t.TempDir(), scheme: scheme, flags: flags, ctl: ctl, run: make([]*member, n)}
+	var held []net.Listener // so that the ports are different ones
 	for range 2 * n {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer l.Close()
+		held = append(held, l)
 		if len(c.Clients) < n {
 			c.Clients = append(c.Clients, l.Addr().String())
 		} else {
 			c.peers = append(c.peers, l.Addr().String())
 		}
+	}
+	for _, l := range held {
+		l.Close()
 	}
 	t.Cleanup(func() {
 		for i := range n {
