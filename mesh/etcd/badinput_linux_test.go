@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -187,6 +188,43 @@ func TestMesh_restored(t *testing.T) {
 	for _, h := range hosts {
 		if s := h.Status(); len(s.Problems) > 0 {
 			t.Errorf("%+v", s)
+		}
+		if err := h.leave(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// Clocks that are an hour off, in both directions, do not matter: leases are etcd's, and numbers are
+// compared with those of the same sender alone.
+func TestMesh_clocks(t *testing.T) {
+	slowtest.System(t)
+	c := storetest.New(t, 1)
+	var hosts []*rootless
+	for i, off := range []time.Duration{0, time.Hour, -time.Hour} {
+		h := newRootlessAt(t, c.Client(), i+1, encap.UDPAESGCM, 2*time.Second, func() time.Time { return time.Now().Add(off) })
+		h.serve(t)
+		hosts = append(hosts, h)
+	}
+	within(t, "all know all", func() bool {
+		return !slices.ContainsFunc(hosts, func(h *rootless) bool { return h.Status().Peers != 2 })
+	})
+	r := rand.New(rand.NewPCG(1, 1))
+	for i, h := range hosts {
+		conn, err := h.DialContext(t.Context(), "tcp", netip.AddrPortFrom(hosts[(i+1)%3].address, 7).String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		for before := h.Status().Renewed; h.Status().Renewed == before; {
+			if err := talk(conn, r, 1000); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, h := range hosts {
+		if s := h.Host.Stats().Tunnel; s.Forged+s.Replayed > 0 || h.Status().Peers != 2 {
+			t.Errorf("%+v, %+v", s, h.Status())
 		}
 		if err := h.leave(); err != nil {
 			t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
@@ -64,14 +65,17 @@ func (d *Directory) restored(ctx context.Context) bool {
 
 // explain says what to do about an error of etcd's.
 func explain(err error) error {
+	is := func(target error) bool { // what a call for a token fails with has its text alone
+		return errors.Is(err, target) || strings.Contains(err.Error(), target.Error())
+	}
 	switch {
-	case errors.Is(err, rpctypes.ErrNoSpace):
+	case is(rpctypes.ErrNoSpace):
 		return fmt.Errorf("etcd is full and takes no registrations (%w): compact and defragment it, and then etcdctl alarm disarm", err)
-	case errors.Is(err, rpctypes.ErrPermissionDenied):
+	case is(rpctypes.ErrPermissionDenied):
 		return fmt.Errorf("etcd: this host's user may not do that (%w): it must read all of the mesh's prefix and write the host's own key", err)
-	case errors.Is(err, rpctypes.ErrUserEmpty):
+	case is(rpctypes.ErrUserEmpty):
 		return fmt.Errorf("etcd wants a user (%w): give user and password_file, or cert and key", err)
-	case errors.Is(err, rpctypes.ErrAuthFailed):
+	case is(rpctypes.ErrAuthFailed):
 		return fmt.Errorf("etcd: the user or the password is wrong (%w)", err)
 	}
 	return fmt.Errorf("etcd: %w", err)

@@ -196,10 +196,12 @@ func TestDirectory_passwords(t *testing.T) {
 		return d
 	}
 	first := open("a")
+	var err error
+	defer func() { t.Log("by a wrong password:", err) }()
 	c.Await("a wrong password is named", func() bool {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		_, err := first.Put(ctx, memberOf("a", 1))
+		_, err = first.Put(ctx, memberOf("a", 1))
 		if err == nil {
 			t.Fatal("registered by a wrong password")
 		}
