@@ -40,6 +40,7 @@ mesh/lists: mesh mesh/join
 mesh/keyfile: mesh
 mesh/open: internal/etcdclient mesh/etcd mesh/join mesh/lists
 internal/etcdclient:
+internal/etcdclient/etcdtest: internal/kernel/kerneltest  // for tests
 internal/checksum:
 internal/exitcode:
 internal/bugreport:

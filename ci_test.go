@@ -23,6 +23,7 @@ var unraced = map[string]string{
 	"weft/third_party/netstack/tcp":         "gVisor's, without its tests; stack's and the simulator's race through it",
 	"weft/internal/kernel/kerneltest":       "helps tests: the packages whose tests import it race with it",
 	"weft/internal/dataplane/dataplanetest": "helps tests: those of dataplane and stack race with it",
+	"weft/internal/etcdclient/etcdtest":     "helps tests: those of mesh/etcd race with it",
 	"weft/internal/clock":                   "one call of package time; those who use it race with it",
 	"weft/examples/httpserver":              "a program of one page without tests; examples runs it as a process",
 }

@@ -4,10 +4,11 @@
 // Each host makes a PrivateKey of its own and registers a Member in a directory: its name,
 // what is behind it, where it receives, and its PublicKeys. From all Members each host
 // finds out the same Peers, with a key for each pair of hosts (X25519, RFC 7748) that
-// nobody else can find out. The directory is trusted to say who has which name, prefixes
-// and key: registrations are not signed, and whoever may write a host's registration can
-// take its place. So each host should be allowed to write its own only (etcd has users and
-// roles for that). Prefixes are first come, first served.
+// nobody else can find out. A host that keeps an Identity signs its registrations, and whoever
+// has seen one knows it by that for good (View): nobody who writes the directory takes its place
+// there. The directory is trusted to say who is there, and who has which name the first time, so
+// each host should be allowed to write its own registration only (etcd has users and roles for
+// that). Prefixes are first come, first served.
 //
 // # A key is replaced without loss
 //

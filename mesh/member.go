@@ -24,8 +24,12 @@ type Member struct {
 	// Keys are the host's: the one in use, and one more that it accepts at most. Without
 	// any, nothing between this host and others is authenticated.
 	Keys []PublicKey `json:"keys,omitempty"`
-	// Seen is the greatest Revision of a registration with a new key that the host knows.
+	// Seen is the greatest Revision that the host knows of registrations that replace a key.
 	Seen int64 `json:"seen,omitempty"`
+	// Identity is whose registration it is, and Signature proves that: see Sign. A host that
+	// keeps no identity has neither.
+	Identity  PublicIdentity `json:"identity,omitzero"`
+	Signature []byte         `json:"signature,omitempty"`
 
 	// Revision is the directory's number for this registration: a later one is greater.
 	// Since is that of the first registration of those that have followed each other
@@ -51,8 +55,8 @@ func (m *Member) Encode() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// Decode reads a registration. It refuses what is unknown, unbounded or contradicts itself,
-// and keeps nothing of b.
+// Decode reads a registration. It refuses what is unknown, unbounded, contradicts itself or has
+// a wrong signature, and keeps nothing of b.
 func Decode(b []byte) (m Member, err error) {
 	if len(b) > MaxBytes {
 		return Member{}, fmt.Errorf("mesh: a registration has %d bytes: it may have %d", len(b), MaxBytes)
@@ -68,10 +72,13 @@ func Decode(b []byte) (m Member, err error) {
 	if len(m.Keys) == 0 {
 		m.Keys = nil
 	}
+	if len(m.Signature) == 0 {
+		m.Signature = nil
+	}
 	if err := m.check(); err != nil {
 		return Member{}, err
 	}
-	return m, nil
+	return m, m.checkSignature()
 }
 
 func (m *Member) check() error {

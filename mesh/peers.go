@@ -2,6 +2,7 @@ package mesh
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -60,6 +61,11 @@ const MaxProblems = 100
 func (s *Self) Peers(v *View) (peers []Peer, problems []Problem) {
 	agreed := make(map[agreement]encap.UDPKey)
 	var prefixes taken
+	for _, name := range slices.Sorted(maps.Keys(v.strangers)) {
+		if len(problems) < MaxProblems {
+			problems = append(problems, Problem{name, v.strangers[name].why})
+		}
+	}
 	all := v.sorted()
 	if own := v.members[s.Name]; own != nil { // first of all
 		i := slices.Index(all, own)
@@ -125,7 +131,7 @@ func (s *Self) takes(p netip.Prefix) bool {
 // long as the peer has not seen that.
 func (s *Self) agree(p *Peer, other *known, agreed map[agreement]encap.UDPKey) error {
 	send := 0
-	if len(s.Keys) > 1 && s.Keys[1].Announced < s.Keys[0].Announced && other.Seen < s.Keys[0].Announced {
+	if len(s.Keys) > 1 && s.Keys[1].Announced > 0 && s.Keys[1].Announced < s.Keys[0].Announced && other.Seen < s.Keys[0].Announced {
 		send = 1
 	}
 	for i, mine := range s.Keys {

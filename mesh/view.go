@@ -17,18 +17,30 @@ const MaxMembers = 1 << 16
 // A registration that contradicts what is known does not count, so that two hosts that have
 // one name or one prefix by mistake do not take it from each other:
 //
-//   - A key in use must have been announced before, as one that is accepted. A name that has
-//     lost its key must first be free: its former registration must have ended. A list of all
-//     members counts in any case (Replace).
+//   - A name whose registration was signed is its identity's from then on: it is pinned. What
+//     somebody else registers by it does not count until the pin is gone (Unpin).
+//   - Without a signature, a key in use must have been announced before, as one that is accepted. A
+//     name that has lost its key must first be free: its former registration must have ended. A list
+//     of all members counts in any case (Replace).
 //   - Of prefixes that overlap, those count whose host was registered first. A host's own count
 //     for itself in any case.
 //
-// This is no protection from somebody who writes the registrations of others: registrations
-// are not signed. The directory has to see to it that each host writes its own only.
+// So whoever writes the registrations of others can end them, bring former ones back and take names
+// that this View has not seen, but not the place of a host that it knows and that signs. Where hosts
+// do not sign, the directory has to see to it that each writes its own registration only.
 type View struct {
-	members map[string]*known
-	seen    int64
-	refused uint64
+	members   map[string]*known
+	strangers map[string]stranger // registrations that do not count for their identity
+	pins      map[string]PublicIdentity
+	fresh     []string // names that were pinned since TakePinned
+	seen      int64
+	refused   uint64
+}
+
+// stranger is a registration by a pinned name that is not its identity's.
+type stranger struct {
+	Member
+	why string
 }
 
 // known is a Member, and what followed from its registrations.
@@ -41,11 +53,25 @@ type known struct {
 // Put takes a registration that the directory has now. Of one name registrations must come
 // in the order of their Revisions.
 func (v *View) Put(m Member) {
+	if m.Seen > m.Revision { // of a directory that has been restored since
+		m.Seen = 0
+	}
 	k := v.members[m.Name]
 	if k != nil && m.Since > k.Since { // the name was free between
 		v.Delete(m.Name)
 		k = nil
 	}
+	if why := v.foreign(&m); why != "" { // k is what the host had registered, if it is still there
+		v.refused++
+		if _, ok := v.strangers[m.Name]; ok || len(v.strangers) < MaxMembers {
+			if v.strangers == nil {
+				v.strangers = make(map[string]stranger)
+			}
+			v.strangers[m.Name] = stranger{m, why}
+		}
+		return
+	}
+	delete(v.strangers, m.Name)
 	if k == nil {
 		if len(v.members) >= MaxMembers {
 			v.refused++
@@ -65,11 +91,14 @@ func (v *View) Put(m Member) {
 		return
 	}
 	for i, key := range m.Keys {
-		if j := slices.Index(k.Keys, key); j < 0 || i == 0 && j > 0 {
+		// Who has one key waits for nobody: else all would have to say that they have seen each
+		// host that comes.
+		if j := slices.Index(k.Keys, key); len(m.Keys) > 1 && (j < 0 || i == 0 && j > 0) {
 			v.seen = max(v.seen, m.Revision)
 		}
 	}
 	k.Member, k.refused = m, 0
+	v.pin(&m)
 }
 
 // Replace takes all registrations that the directory has. They count even where they
@@ -79,11 +108,16 @@ func (v *View) Replace(all []Member) {
 	for i := range all {
 		m := &all[i]
 		there[m.Name] = true
-		if k := v.members[m.Name]; k != nil && contradicts(&k.Member, m) != "" {
+		if k := v.members[m.Name]; k != nil && v.foreign(m) == "" && contradicts(&k.Member, m) != "" {
 			v.Delete(m.Name)
 		}
 	}
 	for name := range v.members {
+		if !there[name] {
+			v.Delete(name)
+		}
+	}
+	for name := range v.strangers {
 		if !there[name] {
 			v.Delete(name)
 		}
@@ -96,7 +130,7 @@ func (v *View) Replace(all []Member) {
 // contradicts says why a registration cannot follow another one; "" if it can.
 func contradicts(former, m *Member) string {
 	switch {
-	case len(former.Keys) == 0:
+	case len(former.Keys) == 0, m.Identity != PublicIdentity{} && m.Identity == former.Identity:
 		return ""
 	case len(m.Keys) == 0:
 		return "it has no key any more"
@@ -107,7 +141,14 @@ func contradicts(former, m *Member) string {
 }
 
 // Delete takes note that a name is free.
-func (v *View) Delete(name string) { delete(v.members, name) }
+func (v *View) Delete(name string) {
+	delete(v.members, name)
+	delete(v.strangers, name)
+}
+
+// Renumber forgets all registrations: the directory has been restored, and its Revisions begin
+// anew below those that were. Pins stay.
+func (v *View) Renumber() { v.members, v.strangers, v.seen = nil, nil, 0 }
 
 // Has reports whether a name is registered.
 func (v *View) Has(name string) bool { return v.members[name] != nil }

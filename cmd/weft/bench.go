@@ -20,7 +20,7 @@ func newBenchCmd() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure parts of weft beside what one might take instead",
 	}
-	cmd.AddCommand(newBenchResequencerCmd(), newBenchScenariosCmd(), newBenchSkewCmd(), newBenchThroughputCmd(), newBenchFailoverCmd(), newBenchFailoverAgentsCmd(), newBenchAsymmetryCmd(), newBenchPermutationCmd(), newBenchPatternsCmd(), newBenchUnitsCmd(), newBenchFCTCmd(), newBenchAppsCmd(), newBenchFaultsCmd())
+	cmd.AddCommand(newBenchResequencerCmd(), newBenchScenariosCmd(), newBenchSkewCmd(), newBenchThroughputCmd(), newBenchFailoverCmd(), newBenchFailoverAgentsCmd(), newBenchAsymmetryCmd(), newBenchPermutationCmd(), newBenchPatternsCmd(), newBenchUnitsCmd(), newBenchFCTCmd(), newBenchAppsCmd(), newBenchFaultsCmd(), newBenchMeshCmd())
 	return cmd
 }
 

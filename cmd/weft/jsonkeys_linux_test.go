@@ -20,6 +20,7 @@ import (
 	"weft/bench/failover"
 	"weft/bench/faults"
 	"weft/bench/fct"
+	"weft/bench/membership"
 	"weft/bench/papers"
 	"weft/bench/reorder"
 	"weft/bench/scenario"
@@ -48,6 +49,7 @@ var printed = map[string][]any{
 	"benchasymmetry.go":             {[]asymmetry.Result{}},
 	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
 	"benchfct.go":                   {[]fct.Result{}},
+	"benchmesh_linux.go":            {membership.Result{}},
 	"benchpermutation_linux.go":     {[]permutationResult{}},
 	"benchpatterns_linux.go":        {[]patternsResult{}},
 	"benchfailover.go":              {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},

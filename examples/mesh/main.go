@@ -96,9 +96,15 @@ func enter(o options) (*stack.Host, *join.Session, error) {
 		return nil, nil, fmt.Errorf("-directory: %w", err)
 	}
 	var keys []mesh.PrivateKey // none: a new one
+	var identity mesh.Identity // none: registrations are not signed
 	if o.key != "" {
 		if keys, err = keyfile.ReadOrMake(o.key); err != nil {
 			return nil, nil, fmt.Errorf("-key: %w", err)
+		}
+		if name, _ := open.Parse(o.directory); name.Registers() { // others know this instance by it
+			if identity, err = keyfile.Identity(o.key + ".identity"); err != nil {
+				return nil, nil, fmt.Errorf("-key: %w", err)
+			}
 		}
 	}
 	underlay, err := link.OpenUDP(link.UDPConfig{Listen: o.listen})
@@ -113,7 +119,7 @@ func enter(o options) (*stack.Host, *join.Session, error) {
 	}
 	session, err := join.New(join.Config{Directory: directory, Name: o.name,
 		Endpoints: []netip.AddrPort{underlay.LocalAddr()}, Prefixes: []netip.Prefix{netip.PrefixFrom(o.address, o.address.BitLen())},
-		Keys: keys, KeepKeys: o.keep, Cipher: encap.UDPAESGCM, Renew: o.renew, Linger: 10 * time.Minute,
+		Keys: keys, Identity: identity, KeepKeys: o.keep, Cipher: encap.UDPAESGCM, Renew: o.renew, Linger: 10 * time.Minute,
 		SetPeers: host.SetPeers, Heard: host.PeerDatagrams})
 	if err != nil {
 		return nil, nil, errors.Join(err, host.Close())

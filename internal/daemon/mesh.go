@@ -184,6 +184,10 @@ func (c *Config) keyFile() string {
 	return filepath.Join(stateDir(), "mesh.key")
 }
 
+// identityFile is where the host's identity is, and knownFile those of others that it has seen.
+func (c *Config) identityFile() string { return c.keyFile() + ".identity" }
+func (c *Config) knownFile() string    { return c.keyFile() + ".known" }
+
 // meshKeys reads the private keys. It makes one if there is none and the configuration does not
 // say where one is.
 func (c *Config) meshKeys() ([]mesh.PrivateKey, error) {
@@ -205,10 +209,12 @@ func (c *Config) leaveKeys(uid, gid int) error {
 	if err == nil {
 		err = os.Lchown(stateDir(), uid, gid)
 	}
-	if err == nil {
-		err = os.Lchown(c.keyFile(), uid, gid)
+	for _, file := range []string{c.keyFile(), c.identityFile(), c.knownFile()} {
+		if e := os.Lchown(file, uid, gid); err == nil && !errors.Is(e, fs.ErrNotExist) {
+			err = e
+		}
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		return c.lines.Errorf("udp.private_key_file", "auto: %w; name a file that %s can write", err, keyReader)
 	}
 	return nil

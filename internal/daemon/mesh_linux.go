@@ -64,6 +64,12 @@ func (d *daemon) joinMesh() error {
 	if err != nil {
 		return c.lines.Errorf("udp.directory", "%w", err)
 	}
+	if c.meshKeyed() && name.Registers() {
+		if o.Identity, err = keyfile.Identity(c.identityFile()); err != nil {
+			return c.lines.Errorf("udp.private_key_file", "the host's identity is kept beside it: %w; let %s write its folder, or name a file in another one", err, keyReader)
+		}
+		o.Pins = &keyfile.Known{Path: c.knownFile()}
+	}
 	m := &membership{rosters: make(chan roster), ends: make(chan struct{})}
 	o.SetPeers, o.Heard, o.Log = m.setPeers, d.peerDatagrams, slog.New(slog.DiscardHandler) // tellMesh tells
 	if m.session, err = join.New(o); err != nil {

@@ -33,20 +33,29 @@ type peer struct {
 	opener   *encap.Opener // nil without a key
 	received uint64        // datagrams
 
-	numbers []uint32 // see type pairs; of a fresh peer
+	numbers []uint32 // see type pairs; behind tunnel.change
+	same    bool     // of a fresh peer: the former one has its keys
 }
 
-// freshPeers makes peers at work. checkPeers has found them good.
-func freshPeers(peers []Peer, self string, now time.Time) (all []*peer, err error) {
+// freshPeers makes peers at work. checkPeers has found them good. Those that have the keys of former
+// ones, which former finds by name, get none of their own: making them takes long.
+func freshPeers(peers []Peer, self string, now time.Time, former func(name string) *peer) (all []*peer, err error) {
 	for i, c := range peers {
 		p := &peer{Peer: c, to: unmapped(c.Endpoint)}
 		p.from = p.to.Addr()
-		if err := p.authenticate(self, now); err != nil {
+		if was := former(c.Name); was != nil && was.hasKeys(&c) {
+			p.same, p.numbers = true, was.numbers
+		} else if err := p.authenticate(self, now); err != nil {
 			return nil, fmt.Errorf("Peers[%d]: %w", i, err)
 		}
 		all = append(all, p)
 	}
 	return all, nil
+}
+
+// hasKeys reports whether a peer has the keys of another one.
+func (p *peer) hasKeys(c *Peer) bool {
+	return p.Key != nil && c.Key != nil && *p.Key == *c.Key && slices.Equal(p.Accept, c.Accept)
 }
 
 func unmapped(a netip.AddrPort) netip.AddrPort {

@@ -38,7 +38,7 @@ func TestRoster_isByPrefixAndNumber(t *testing.T) {
 		if err := checkPeers(given); err != nil {
 			t.Fatal(err)
 		}
-		fresh, err := freshPeers(given, "self", time.Unix(1e9, 0))
+		fresh, err := freshPeers(given, "self", time.Unix(1e9, 0), func(string) *peer { return nil })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,7 +92,7 @@ func TestPairs_sameNumber(t *testing.T) {
 			Key:      &encap.UDPKey{Secret: [32]byte{1, byte(i)}, Cipher: encap.UDPAESGCM},
 			Prefixes: []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}), 32)}})
 	}
-	fresh, err := freshPeers(given, "self", time.Unix(1e9, 0))
+	fresh, err := freshPeers(given, "self", time.Unix(1e9, 0), func(string) *peer { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,17 +39,22 @@ func setPeers[P any](e *Egress, in *Ingress[P], peers []Peer) error {
 	if n := after.overhead(); n > t.room {
 		return fmt.Errorf("these peers take %d bytes before inner packets, and the Tunnel has room for %d: begin it with more Room", n, t.room)
 	}
-	fresh, err := freshPeers(peers, t.Name, t.Time())
+	former := func(name string) *peer {
+		if p := t.peers.names[name]; p != nil {
+			return p
+		}
+		return t.gone[name]
+	}
+	fresh, err := freshPeers(peers, t.Name, t.Time(), former)
 	if err != nil {
 		return err
 	}
 	stay := make([]*peer, len(fresh))
 	for i, p := range fresh {
-		if stay[i] = t.peers.names[p.Name]; stay[i] == nil {
-			if stay[i] = t.gone[p.Name]; stay[i] == nil {
-				stay[i] = p
-			}
+		if stay[i] = former(p.Name); stay[i] == nil {
+			stay[i] = p
 		}
+		stay[i].numbers = p.numbers
 	}
 	next := newRoster(stay, fresh)
 	t.remember(next)
@@ -101,7 +106,7 @@ func (t *tunnel) remember(next *roster) {
 // stays are remembered. The caller holds the lock of ingress.
 func (p *peer) receiveAs(fresh *peer) {
 	p.Peer, p.from = fresh.Peer, fresh.from
-	if p == fresh {
+	if p == fresh || fresh.same {
 		return
 	}
 	if p.opener == nil || p.Key == nil || p.opener.SetKeys(*p.Key, p.Accept...) != nil {
@@ -113,6 +118,9 @@ func (p *peer) receiveAs(fresh *peer) {
 // The caller holds the lock of egress.
 func (p *peer) sendAs(fresh *peer) {
 	p.to = fresh.to
+	if fresh.same {
+		return
+	}
 	if p.sealer == nil || fresh.sealer == nil || p.key != fresh.key {
 		p.sealer, p.key = fresh.sealer, fresh.key
 	}

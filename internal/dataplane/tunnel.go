@@ -127,7 +127,7 @@ func newTunnel(t Tunnel) (*tunnel, error) {
 	if t.Time == nil {
 		t.Time = time.Now
 	}
-	all, err := freshPeers(t.Peers, t.Name, t.Time())
+	all, err := freshPeers(t.Peers, t.Name, t.Time(), func(string) *peer { return nil })
 	if err != nil {
 		return nil, err
 	}

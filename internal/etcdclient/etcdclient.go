@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 )
 
 // MaxEndpoints is how many members of etcd a client knows at most.
@@ -67,9 +68,9 @@ func (t TLS) Config(read func(file string) ([]byte, error)) (*tls.Config, error)
 	return c, nil
 }
 
-// New makes a client, without TLS if secure is nil. It does not wait for etcd. A member that
-// does not answer for the time alive is given up.
-func New(endpoints []string, secure *tls.Config, alive time.Duration) (*clientv3.Client, error) {
+// New makes a client, without TLS if secure is nil, and of nobody if user is nil. It does not wait for
+// etcd. A member that does not answer for the time alive is given up.
+func New(endpoints []string, secure *tls.Config, user *User, alive time.Duration) (*clientv3.Client, error) {
 	scheme := "http://"
 	if secure != nil {
 		scheme = "https://"
@@ -78,6 +79,13 @@ func New(endpoints []string, secure *tls.Config, alive time.Duration) (*clientv3
 	for _, e := range endpoints {
 		list = append(list, scheme+e)
 	}
-	return clientv3.New(clientv3.Config{Endpoints: list, TLS: secure, Logger: zap.NewNop(),
-		DialKeepAliveTime: alive, DialKeepAliveTimeout: alive})
+	c := clientv3.Config{Endpoints: list, TLS: secure, Logger: zap.NewNop(), DialKeepAliveTime: alive, DialKeepAliveTimeout: alive}
+	if user == nil {
+		return clientv3.New(c)
+	}
+	t := &tokens{user: *user}
+	c.DialOptions = []grpc.DialOption{grpc.WithPerRPCCredentials(t), grpc.WithChainUnaryInterceptor(t.unary), grpc.WithChainStreamInterceptor(t.stream)}
+	client, err := clientv3.New(c)
+	t.client = client // nothing is called before
+	return client, err
 }

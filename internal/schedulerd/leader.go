@@ -32,7 +32,7 @@ type candidate struct {
 
 // dial makes a client of etcd. It does not wait for it.
 func dial(f *File) (*clientv3.Client, error) {
-	return etcdclient.New(f.Etcd.Endpoints, f.tls, f.Etcd.TTL)
+	return etcdclient.New(f.Etcd.Endpoints, f.tls, nil, f.Etcd.TTL)
 }
 
 // run campaigns and leads until the context ends.

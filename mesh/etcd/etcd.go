@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
@@ -37,6 +38,9 @@ type Directory struct {
 	stop  context.CancelFunc
 	watch context.CancelCauseFunc // ends the watch
 	name  string                  // that this host is registered by; "" before the first time
+	since int64                   // the revision of the first of its registrations that follow each other
+
+	history history
 }
 
 // DefaultTTL is Config.TTL's default.
@@ -61,8 +65,12 @@ func Open(c Config) (*Directory, error) {
 func (d *Directory) members() string          { return d.c.Prefix + "/members/" }
 func (d *Directory) keyOf(name string) string { return d.members() + hex.EncodeToString([]byte(name)) }
 
-// Put is join.Directory's. A registration of the same name is replaced if it has a key of
-// m's, or the lease of this Directory. Else it is another host's: ErrTaken.
+// patience is how long an answer of etcd's is waited for.
+const patience = 10 * time.Second
+
+// Put is join.Directory's. A registration of the same name is replaced if it has a key or the
+// identity of m's or the lease of this Directory, or has been written over this one's. Else it is
+// another host's: ErrTaken.
 func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,7 +89,7 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 	}
 	r, err := d.c.Client.Get(ctx, key)
 	if err != nil {
-		return 0, fmt.Errorf("etcd: %w", err)
+		return 0, explain(err)
 	}
 	was := int64(0) // the revision that this one replaces
 	if len(r.Kvs) > 0 {
@@ -90,7 +98,9 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 		same := func(k mesh.PublicKey) bool {
 			return slices.ContainsFunc(m.Keys, func(own mesh.PublicKey) bool { return own.Point == k.Point })
 		}
-		if clientv3.LeaseID(kv.Lease) != d.lease && (err != nil || !slices.ContainsFunc(former.Keys, same)) {
+		own := clientv3.LeaseID(kv.Lease) == d.lease || kv.CreateRevision == d.since ||
+			err == nil && (slices.ContainsFunc(former.Keys, same) || m.Identity != mesh.PublicIdentity{} && former.Identity == m.Identity)
+		if !own {
 			return 0, join.ErrTaken
 		}
 		was = kv.ModRevision
@@ -100,13 +110,17 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 	switch {
 	case errors.Is(err, rpctypes.ErrLeaseNotFound):
 		d.forget()
-		return 0, fmt.Errorf("etcd: %w", err)
+		return 0, explain(err)
 	case err != nil:
-		return 0, fmt.Errorf("etcd: %w", err)
+		return 0, explain(err)
 	case !t.Succeeded:
 		return 0, join.ErrTaken // between the two calls
 	}
+	d.history.follow(t.Header)
 	d.name = m.Name
+	if d.since = t.Header.Revision; was > 0 {
+		d.since = r.Kvs[0].CreateRevision
+	}
 	return t.Header.Revision, nil
 }
 
@@ -114,7 +128,7 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 func (d *Directory) grant(ctx context.Context) error {
 	r, err := d.c.Client.Grant(ctx, int64(d.c.TTL/time.Second))
 	if err != nil {
-		return fmt.Errorf("etcd: %w", err)
+		return explain(err)
 	}
 	alive, stop := context.WithCancel(context.Background())
 	answers, err := d.c.Client.KeepAlive(alive, r.ID)
@@ -124,7 +138,11 @@ func (d *Directory) grant(ctx context.Context) error {
 	}
 	d.lease, d.stop = r.ID, stop
 	go func() {
-		for range answers {
+		for a := range answers {
+			if d.history.behind(a.ResponseHeader) && d.restored(alive) {
+				d.endWatch(errRestored)
+			}
+			d.history.follow(a.ResponseHeader)
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
@@ -146,8 +164,17 @@ func (d *Directory) forget() {
 	d.lease, d.stop = clientv3.NoLease, nil
 }
 
+// endWatch ends the watch, which is then begun again.
+func (d *Directory) endWatch(why error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.watch != nil {
+		d.watch(why)
+	}
+}
+
 // errLost says that the registration has ended or will end.
-var errLost = errors.New("etcd: the lease has ended, as etcd was not reached in time")
+var errLost = fmt.Errorf("etcd: the lease: %w", join.ErrEnded)
 
 // Watch is join.Directory's. It ends when the registration's lease has ended, too.
 func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
@@ -156,38 +183,66 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 	d.mu.Lock()
 	d.watch = cancel
 	d.mu.Unlock()
-	all, revision, err := d.all(ctx)
+	all, header, err := d.all(ctx)
 	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
 		return err
 	}
-	told(join.Update{All: true, Put: all})
-	for r := range d.c.Client.Watch(ctx, d.members(), clientv3.WithPrefix(), clientv3.WithRev(revision+1)) {
-		if err := r.Err(); err != nil {
-			return fmt.Errorf("etcd: %w", err)
-		}
-		if u := d.update(r.Events); len(u.Put)+len(u.Gone) > 0 {
+	told(join.Update{All: true, Restored: d.history.begin(header), Put: all})
+	n := newNews()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel(nil)
+	reading.Go(func() { d.read(ctx, header.Revision+1, n) })
+	for {
+		<-n.some
+		events, err := n.take()
+		if u := d.update(events); len(u.Put)+len(u.Gone) > 0 && ctx.Err() == nil {
 			told(u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// read reads what happens until the watch or the context ends.
+func (d *Directory) read(ctx context.Context, from int64, n *news) {
+	for r := range d.c.Client.Watch(ctx, d.members(), clientv3.WithPrefix(), clientv3.WithRev(from)) {
+		if err := r.Err(); err != nil {
+			n.end(explain(err))
+			return
+		}
+		d.history.follow(r.Header)
+		if !n.add(r.Events) {
+			return
 		}
 	}
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		n.end(context.Cause(ctx))
+		return
 	}
-	return errors.New("etcd: the watch has ended")
+	n.end(errors.New("etcd: the watch has ended"))
 }
 
 // pageSize is how many members are read at once.
 const pageSize = 1000
 
-// all reads all members, as they are at one revision.
-func (d *Directory) all(ctx context.Context) (all []mesh.Member, revision int64, err error) {
+// all reads all members, as they are at one revision: that of the header.
+func (d *Directory) all(ctx context.Context) (all []mesh.Member, header *pb.ResponseHeader, err error) {
+	revision := int64(0)
 	end := clientv3.GetPrefixRangeEnd(d.members())
 	for from := d.members(); len(all) < mesh.MaxMembers; {
-		r, err := d.c.Client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
+		page, cancel := context.WithTimeout(ctx, patience)
+		r, err := d.c.Client.Get(page, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
+		cancel()
 		if err != nil {
-			return nil, 0, fmt.Errorf("etcd: %w", err)
+			return nil, nil, explain(err)
 		}
 		if revision == 0 {
-			revision = r.Header.Revision
+			revision, header = r.Header.Revision, r.Header
 		}
 		for _, kv := range r.Kvs {
 			if m, ok := d.decode(kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision); ok {
@@ -200,7 +255,7 @@ func (d *Directory) all(ctx context.Context) (all []mesh.Member, revision int64,
 		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
 	}
 	slices.SortFunc(all, func(a, b mesh.Member) int { return int(a.Revision - b.Revision) })
-	return all, revision, nil
+	return all, header, nil
 }
 
 // update turns events into news. A key that is gone and there again is both.

@@ -140,6 +140,12 @@ type rootless struct {
 
 func newRootless(t testing.TB, client *clientv3.Client, i int, cipher encap.UDPCipher, renew time.Duration) *rootless {
 	t.Helper()
+	return newRootlessAt(t, client, i, cipher, renew, nil)
+}
+
+// newRootlessAt makes one with a clock of its own.
+func newRootlessAt(t testing.TB, client *clientv3.Client, i int, cipher encap.UDPCipher, renew time.Duration, clock func() time.Time) *rootless {
+	t.Helper()
 	r := &rootless{address: prefixOf(i).Addr()}
 	u, err := link.OpenUDP(link.UDPConfig{Listen: netip.MustParseAddrPort("127.0.0.1:0"), Paths: 2})
 	if err != nil {
@@ -147,7 +153,7 @@ func newRootless(t testing.TB, client *clientv3.Client, i int, cipher encap.UDPC
 	}
 	name := fmt.Sprint("h", i)
 	if r.Host, err = stack.New(stack.Config{Address: r.address, Policy: "presto", Simulation: stack.Simulation{Seed: uint64(i + 1)},
-		Tunnel: &stack.Tunnel{Underlay: u, Name: name, Room: encap.UDPHiddenOverhead}}); err != nil {
+		Tunnel: &stack.Tunnel{Underlay: u, Name: name, Room: encap.UDPHiddenOverhead, Time: clock}}); err != nil {
 		t.Fatal(err)
 	}
 	if r.Session, err = join.New(join.Config{Directory: open(t, client, 2*time.Second), Name: name, Endpoints: []netip.AddrPort{u.LocalAddr()}, Prefixes: []netip.Prefix{prefixOf(i)},

@@ -24,10 +24,16 @@ type Directory interface {
 
 // Update is news of a directory.
 type Update struct {
-	All  bool          // who is not in Put is no member any more
-	Put  []mesh.Member // in the order of their Revisions
-	Gone []string      // after Put
+	All bool // who is not in Put is no member any more
+	// Restored says, with All, that the directory's Revisions begin anew, below those that it
+	// has told of: it has been restored from a backup.
+	Restored bool
+	Put      []mesh.Member // in the order of their Revisions
+	Gone     []string      // after Put
 }
+
+// ErrEnded is why Watch ends if the registration has ended, or is about to.
+var ErrEnded = errors.New("the registration has ended, as the directory was not reached in time")
 
 // Errors of Put.
 var (

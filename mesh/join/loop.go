@@ -2,6 +2,7 @@ package join
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -19,6 +20,9 @@ type loop struct {
 	stale      bool            // the tunnel has not been given what is known
 	registered mesh.Member     // as the directory has it
 	put        bool            // registered is what the host is
+	putting    bool            // the directory has not answered yet
+	doubtful   bool            // what it will answer: the registration has ended since
+	answers    chan answer     // to that
 	readOnly   bool            // others write the directory
 	began      time.Time       // the key in use
 	peers      []mesh.Peer     // that the tunnel has
@@ -27,6 +31,12 @@ type loop struct {
 	latest     int64           // the Revision of registered
 	stepped    time.Time       // when the keys changed last
 	said       map[string]bool // whose Problems the log has
+	again      time.Time       // before which the host does not try to register again
+	tells      time.Time       // when the directory is told what the host has seen; zero: nothing is new
+	rests      time.Time       // until when the tunnel is not given other peers
+	unkeptPins map[string]mesh.PublicIdentity
+	pinsLooked time.Time
+	unpinned   string // why pins are not kept
 }
 
 // run is the goroutine.
@@ -35,22 +45,46 @@ func (l *loop) run(ctx context.Context) {
 	defer tick.Stop()
 	l.began, l.stepped = time.Now(), time.Now()
 	for {
+		var wake <-chan time.Time
+		if at := l.wakes(); !at.IsZero() {
+			wake = time.After(time.Until(at))
+		}
 		select {
 		case <-ctx.Done():
 			return
+		case <-wake:
 		case err := <-l.broken:
 			l.lost(err)
 			continue
+		case a := <-l.answers:
+			l.answered(a)
 		case u := <-l.news:
 			l.take(u)
 			l.takeMore(ctx)
 		case <-tick.C:
 			l.look()
 			l.renew()
+			l.keepPins()
 		}
 		l.apply()
 		l.register(ctx)
 	}
+}
+
+// wakes is when there is something to do before the next tick; the zero Time: there is not.
+func (l *loop) wakes() (at time.Time) {
+	if l.told && l.stale {
+		at = l.rests
+	}
+	if tells := l.tells; !tells.IsZero() && !l.putting {
+		if tells.Before(l.again) {
+			tells = l.again
+		}
+		if at.IsZero() || tells.Before(at) {
+			at = tells
+		}
+	}
+	return at
 }
 
 // takeMore takes what comes at about the same time: peers are found out once for all of it.
@@ -70,10 +104,15 @@ func (l *loop) takeMore(ctx context.Context) {
 
 // take takes news of the directory.
 func (l *loop) take(u Update) {
+	if u.Restored {
+		l.renumber()
+	}
 	if u.All {
 		l.view.Replace(u.Put)
 		l.told = true
-		l.put = l.put && (l.readOnly || l.view.Has(l.c.Name))
+		if !l.readOnly && !l.view.Has(l.c.Name) {
+			l.unregistered()
+		}
 	} else {
 		for _, m := range u.Put {
 			l.view.Put(m)
@@ -85,8 +124,9 @@ func (l *loop) take(u Update) {
 		}
 	}
 	for _, name := range u.Gone {
-		l.view.Delete(name)
-		l.put = l.put && name != l.c.Name
+		if l.view.Delete(name); name == l.c.Name {
+			l.unregistered()
+		}
 	}
 	l.stale = true
 	l.update(func(s *Status) {
@@ -99,9 +139,13 @@ func (l *loop) take(u Update) {
 	})
 }
 
-// lost takes note that the directory tells nothing any more. The registration may have ended.
+// lost takes note that the directory tells nothing any more. Whether the registration is still
+// there is found out when the directory tells of all members, if it does not say that it has ended:
+// all hosts lose the directory at once, and need not all register again.
 func (l *loop) lost(err error) {
-	l.put = l.put && l.readOnly
+	if errors.Is(err, ErrEnded) {
+		l.unregistered()
+	}
 	l.update(func(s *Status) {
 		if s.Following {
 			l.log.Warn("directory lost", "why", err)
@@ -123,9 +167,14 @@ func (l *loop) update(change func(*Status)) {
 	change(&l.status)
 }
 
+// rest is how much longer than the last time the tunnel is left alone when it has been given its
+// peers: whoever registers again and again does not take the processor.
+const rest = 10
+
 // apply gives the tunnel its peers, if there is something new.
 func (l *loop) apply() {
-	if !l.told || !l.stale {
+	began := time.Now()
+	if !l.told || !l.stale || began.Before(l.rests) {
 		return
 	}
 	peers, problems := l.self.Peers(&l.view)
@@ -135,6 +184,9 @@ func (l *loop) apply() {
 		peers = append(peers, p.Peer)
 	}
 	err := l.c.SetPeers(slices.Clone(peers)) // who gets them may keep them
+	if l.rests = time.Now().Add(rest * time.Since(began)); err != nil {
+		l.rests = time.Now().Add(retry)
+	}
 	l.update(func(s *Status) {
 		if err != nil {
 			s.Why = err.Error()
@@ -149,7 +201,7 @@ func (l *loop) apply() {
 	l.warn(problems)
 	if err != nil {
 		l.log.Error("peers not taken", "why", err)
-		return // again with the next tick
+		return // again after retry
 	}
 	l.peers, l.stale = peers, false
 	l.isReady()

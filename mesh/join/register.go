@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"weft/mesh"
 )
@@ -28,12 +29,53 @@ func (l *loop) register(ctx context.Context) {
 	case l.stale:
 		m.Seen = l.registered.Seen
 	}
-	if l.put && m.Seen <= l.registered.Seen && slices.Equal(m.Keys, l.registered.Keys) {
+	if l.put && slices.Equal(m.Keys, l.registered.Keys) {
+		if m.Seen <= l.registered.Seen {
+			l.tells = time.Time{}
+			return
+		}
+		// All hosts see a key at once. They do not all say so at once, as each reads what each says.
+		if l.tells.IsZero() {
+			l.tells = time.Now().Add(jitter(spread(len(l.peers))))
+		}
+		if time.Now().Before(l.tells) {
+			return
+		}
+	}
+	if l.putting || time.Now().Before(l.again) {
 		return
 	}
-	once, cancel := context.WithTimeout(ctx, maxPatient)
-	defer cancel()
-	revision, err := l.c.Directory.Put(once, m)
+	l.tells = time.Time{}
+	if !l.c.Identity.IsZero() {
+		if err := m.Sign(l.c.Identity); err != nil {
+			l.update(func(s *Status) { s.Why = err.Error() })
+			return
+		}
+	}
+	l.putting = true
+	l.ended.Go(func() {
+		once, cancel := context.WithTimeout(ctx, maxPatient)
+		defer cancel()
+		revision, err := l.c.Directory.Put(once, m)
+		l.answers <- answer{m, revision, err}
+	})
+}
+
+// unregistered takes note that the registration has ended, or may have.
+func (l *loop) unregistered() { l.put, l.doubtful = false, l.putting }
+
+// answer is a directory's to a Put.
+type answer struct {
+	mesh.Member
+	revision int64
+	err      error
+}
+
+// answered takes note of what the directory knows of the host.
+func (l *loop) answered(a answer) {
+	doubtful := l.doubtful
+	l.putting, l.doubtful = false, false
+	m, revision, err := a.Member, a.revision, a.err
 	if errors.Is(err, ErrReadOnly) {
 		l.readOnly, err = true, nil
 	}
@@ -45,7 +87,11 @@ func (l *loop) register(ctx context.Context) {
 			s.Registered, s.Why = false, err.Error()
 		})
 		l.put = false
+		l.again = time.Now().Add(jitter(spread(len(l.peers))))
 		return
+	}
+	if doubtful {
+		return // it is registered again
 	}
 	for i := range l.self.Keys {
 		k := &l.self.Keys[i]

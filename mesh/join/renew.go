@@ -42,7 +42,7 @@ func (l *loop) renew() {
 	keys := l.self.Keys
 	next, last := keys, false
 	switch {
-	case !l.put || !l.told || l.readOnly:
+	case !l.put || l.putting || !l.told || l.readOnly:
 		return
 	case len(keys) == 1:
 		if l.c.Renew == 0 || time.Since(l.began) < l.c.Renew {
@@ -91,4 +91,20 @@ func (l *loop) keep(keys []mesh.OwnKey) error {
 		}
 	}
 	return err
+}
+
+// renumber begins anew with a directory that has been restored: what it knows of others' keys, and
+// of the host's own, may be older than what the host knows. Of two keys the host announces the newer
+// one again, as when it begins.
+func (l *loop) renumber() {
+	l.view.Renumber()
+	l.unregistered()
+	l.latest, l.registered.Seen = 0, 0
+	kept := make([]mesh.PrivateKey, 0, len(l.self.Keys))
+	for _, k := range l.self.Keys {
+		kept = append(kept, k.PrivateKey)
+	}
+	if keys, err := ownKeys(kept); err == nil && len(kept) > 0 {
+		l.self.Keys = keys
+	}
 }

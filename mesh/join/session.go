@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"time"
@@ -32,6 +33,11 @@ type Config struct {
 	// nobody keeps. A host that begins anew with another key has its name again when its
 	// former registration has ended.
 	Keys []mesh.PrivateKey
+	// Identity is who the host is for good: it signs its registrations by it. Others that have seen
+	// one take no other's by the same name, so it has to be kept. The zero value: nothing is signed.
+	Identity mesh.Identity
+	// Pins keeps whose names are; nil: the Session alone knows them, and forgets them at its end.
+	Pins Pins
 	// Open says that nothing is authenticated: the host has no key.
 	Open   bool
 	Cipher encap.UDPCipher
@@ -51,6 +57,15 @@ type Config struct {
 	// nobody lingers.
 	Heard func(name string) uint64
 	Log   *slog.Logger // nil: slog.Default()
+}
+
+// Pins keeps the identities of names. Its methods are called one at a time.
+type Pins interface {
+	// Load returns what is kept. It is called at the beginning, and from time to time while a
+	// registration does not count for its identity: somebody may have removed the name.
+	Load() (map[string]mesh.PublicIdentity, error)
+	// Keep adds names. After an error it is called again.
+	Keep(map[string]mesh.PublicIdentity) error
 }
 
 // Status is what a Session knows.
@@ -85,6 +100,7 @@ const (
 	settle     = 50 * time.Millisecond // for more news to come
 	retry      = time.Second
 	maxPatient = 10 * time.Second // an answer of the directory
+	maxSpread  = time.Minute
 )
 
 // New joins. It returns before the directory has answered: see Ready.
@@ -96,10 +112,12 @@ func New(c Config) (*Session, error) {
 		return nil, errors.New("join: Config.SetPeers is missing: stack.Host.SetPeers is one")
 	case c.Open && (len(c.Keys) > 0 || c.Cipher != encap.UDPGMAC || c.Renew > 0):
 		return nil, errors.New("join: Config.Open is given, and Keys, Cipher or Renew, too")
+	case c.Open && !c.Identity.IsZero():
+		return nil, errors.New("join: Config.Open is given, and Identity, too")
 	case c.Renew < 0 || c.Linger < 0:
 		return nil, errors.New("join: Config.Renew and Linger must not be below 0")
 	}
-	l := &loop{self: mesh.Self{Name: c.Name, Cipher: c.Cipher, Within: c.Within}}
+	l := &loop{answers: make(chan answer, 1), self: mesh.Self{Name: c.Name, Cipher: c.Cipher, Within: c.Within}}
 	if len(c.Endpoints) > 0 {
 		l.self.Six = c.Endpoints[0].Addr().Unmap().Is6()
 	}
@@ -112,6 +130,9 @@ func New(c Config) (*Session, error) {
 	m := l.member(&c)
 	if _, err := m.Encode(); err != nil {
 		return nil, fmt.Errorf("join: %w", err)
+	}
+	if err := l.loadPins(&c); err != nil {
+		return nil, fmt.Errorf("join: Config.Pins: %w", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &Session{c: c, log: c.Log, cancel: cancel, news: make(chan Update, 16), broken: make(chan error, 1), ready: make(chan struct{})}
@@ -155,8 +176,29 @@ func (s *Session) follow(ctx context.Context) {
 		case s.broken <- err:
 		case <-ctx.Done():
 		}
-		sleep(ctx, retry)
+		// All hosts lose a directory at once. They do not all read it at once when it is back.
+		sleep(ctx, retry+jitter(spread(s.members())))
 	}
+}
+
+// members is how many members the directory has.
+func (s *Session) members() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.status.Peers
+}
+
+// spread is over how long hosts spread what all of them do: a hundred a second.
+func spread(members int) time.Duration {
+	return min(time.Duration(members)*10*time.Millisecond, maxSpread)
+}
+
+// jitter is a random time below d.
+func jitter(d time.Duration) time.Duration {
+	if d <= 0 {
+		return 0
+	}
+	return rand.N(d)
 }
 
 func sleep(ctx context.Context, d time.Duration) {

@@ -4,6 +4,7 @@
 package keyfile
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -23,21 +24,11 @@ const maxBytes = 4096
 
 // Read reads a file. No error contains any of a key. The file must be its owner's alone.
 func Read(path string) ([]mesh.PrivateKey, error) {
-	f, err := os.Open(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, fmt.Errorf("%s: there is no such file; weft keygen --out %s makes it: %w", path, path, fs.ErrNotExist)
-	case err != nil:
-		return nil, err
-	}
-	defer f.Close()
-	st, err := f.Stat()
+	f, err := openPrivate(path)
 	if err != nil {
 		return nil, err
 	}
-	if st.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
-		return nil, fmt.Errorf("%s: others than its owner can read it (%v); chmod 600 %s", path, st.Mode().Perm(), path)
-	}
+	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxBytes+1))
 	if err != nil {
 		return nil, err
@@ -47,6 +38,25 @@ func Read(path string) ([]mesh.PrivateKey, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return keys, nil
+}
+
+// openPrivate opens a file that must be its owner's alone.
+func openPrivate(path string) (*os.File, error) {
+	f, err := os.Open(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, fmt.Errorf("%s: there is no such file; weft keygen --out %s makes it: %w", path, path, fs.ErrNotExist)
+	case err != nil:
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+		err = fmt.Errorf("%s: others than its owner can read it (%v); chmod 600 %s", path, st.Mode().Perm(), path)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 func parse(b []byte) (keys []mesh.PrivateKey, err error) {
@@ -78,18 +88,24 @@ func parse(b []byte) (keys []mesh.PrivateKey, err error) {
 // Write puts keys into the place of those of a file. After an error, or if the machine stops
 // meanwhile, the file has the former ones.
 func Write(path string, keys []mesh.PrivateKey) error {
+	var b bytes.Buffer
+	for _, k := range keys {
+		secret := k.Secret()
+		if k.Generation != 0 || len(keys) > 1 {
+			fmt.Fprintf(&b, "%d:", k.Generation)
+		}
+		fmt.Fprintln(&b, base64.StdEncoding.EncodeToString(secret[:]))
+	}
+	return replace(path, b.Bytes())
+}
+
+// replace puts bytes into the place of a file, which is its owner's alone.
+func replace(path string, b []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // of mode 0600
 	if err != nil {
 		return fmt.Errorf("keep the keys: %w", err)
 	}
-	for _, k := range keys {
-		secret := k.Secret()
-		if k.Generation != 0 || len(keys) > 1 {
-			_, err = fmt.Fprintf(f, "%d:", k.Generation)
-		}
-		_, err2 := fmt.Fprintln(f, base64.StdEncoding.EncodeToString(secret[:]))
-		err = errors.Join(err, err2)
-	}
+	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

@@ -3,6 +3,7 @@
 //
 //	etcd://10.0.0.2:2379,10.0.0.3:2379/weft/mesh/production   hosts register on etcd
 //	etcds://etcd.example:2379/weft/mesh/production?ca=/etc/weft/ca.pem&cert=…&key=…   by TLS
+//	etcds://etcd.example:2379/weft/mesh/production?user=a&password_file=/etc/weft/etcd-password
 //	file:///etc/weft/members.json   a file says who is there
 //	dns:mesh.example                a domain does
 package open
@@ -31,6 +32,8 @@ type Name struct {
 	endpoints []string
 	path      string // of keys, of the file; the domain
 	tls       etcdclient.TLS
+
+	user, passwordFile string
 }
 
 // Forms says how a directory is named.
@@ -91,12 +94,16 @@ func (n *Name) parseEtcd(rest string) error {
 		return err
 	}
 	for option, value := range values {
-		if !slices.Contains([]string{"ca", "cert", "key"}, option) || len(value) != 1 || value[0] == "" {
-			return fmt.Errorf("option %q: ca, cert and key are known, each once and with a file's name", option)
+		if !slices.Contains([]string{"ca", "cert", "key", "user", "password_file"}, option) || len(value) != 1 || value[0] == "" {
+			return fmt.Errorf("option %q: ca, cert, key and password_file are known, each once and with a file's name, and user", option)
 		}
 	}
 	n.tls = etcdclient.TLS{CA: values.Get("ca"), Cert: values.Get("cert"), Key: values.Get("key")}
-	if query != "" && n.kind == "etcd" {
+	n.user, n.passwordFile = values.Get("user"), values.Get("password_file")
+	if (n.user == "") != (n.passwordFile == "") {
+		return errors.New("user and password_file belong together: give both or none")
+	}
+	if n.tls != (etcdclient.TLS{}) && n.kind == "etcd" {
 		return errors.New("ca, cert and key are of TLS: write etcds: instead of etcd:")
 	}
 	if (n.tls.Cert == "") != (n.tls.Key == "") {
@@ -130,7 +137,14 @@ func (n Name) Open(o Options) (join.Directory, error) {
 	if n.kind == "etcd" {
 		secure = nil
 	}
-	client, err := etcdclient.New(n.endpoints, secure, ttl)
+	var user *etcdclient.User
+	if n.user != "" {
+		user = &etcdclient.User{Name: n.user, Password: etcdclient.PasswordFile(n.passwordFile, os.ReadFile)}
+		if _, err := user.Password(); err != nil {
+			return nil, fmt.Errorf("%s: %w", n.kind, err)
+		}
+	}
+	client, err := etcdclient.New(n.endpoints, secure, user, ttl)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", n.kind, err)
 	}

@@ -1,0 +1,142 @@
+package join
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weft/mesh"
+)
+
+// known is a file of known peers.
+type knownPeers struct {
+	mu  sync.Mutex
+	all map[string]mesh.PublicIdentity
+}
+
+func (k *knownPeers) Load() (map[string]mesh.PublicIdentity, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return maps.Clone(k.all), nil
+}
+
+func (k *knownPeers) Keep(fresh map[string]mesh.PublicIdentity) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.all == nil {
+		k.all = map[string]mesh.PublicIdentity{}
+	}
+	maps.Copy(k.all, fresh)
+	return nil
+}
+
+// A name whose host comes again with another identity is refused, also by a host that has begun
+// anew, until somebody removes it from the known peers.
+func TestSession_anotherIdentity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, known := newMemory(), &knownPeers{}
+		own, identity := mesh.NewIdentity(), mesh.NewIdentity()
+		begin := func() *host {
+			return newHost(t, d, 1, func(c *Config) { c.Identity, c.Pins = own, known })
+		}
+		a := begin()
+		b := newHost(t, d, 2, func(c *Config) { c.Identity = identity })
+		<-a.Ready()
+		<-b.Ready()
+		time.Sleep(5 * time.Second)
+		b.Close()
+		time.Sleep(5 * time.Second)
+		// With its identity it may have any key.
+		b = newHost(t, d, 2, func(c *Config) { c.Identity = identity })
+		time.Sleep(5 * time.Second)
+		if !accepts(a, b) || !accepts(b, a) {
+			t.Errorf("%+v", a.Status())
+		}
+		b.Close()
+		evil := newHost(t, d, 2, func(c *Config) { c.Identity = mesh.NewIdentity() })
+		for range 2 {
+			time.Sleep(5 * time.Second)
+			if s := a.Status(); len(a.names()) != 0 || len(s.Problems) != 1 || s.Problems[0].Name != "h2" || !strings.Contains(s.Problems[0].What, "set up anew") {
+				t.Errorf("%v, %+v", a.names(), s)
+			}
+			a.Close()
+			a = begin()
+		}
+		time.Sleep(5 * time.Second)
+		known.mu.Lock()
+		delete(known.all, "h2")
+		known.mu.Unlock()
+		time.Sleep(15 * time.Second)
+		if s := a.Status(); !slices.Equal(a.names(), []string{"h2"}) || len(s.Problems) != 0 || !accepts(a, evil) {
+			t.Errorf("accepted: %v, %+v", a.names(), s)
+		}
+		a.Close()
+		evil.Close()
+	})
+}
+
+// Hosts see keys that are replaced, and say so once for many: where all replace their keys at once, the
+// directory is told some times for each of them, not once for each pair.
+func TestSession_tellsWhatItHasSeenSometimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const n = 20
+		d := newMemory()
+		var hosts []*host
+		for i := range n {
+			hosts = append(hosts, newHost(t, d, i, func(c *Config) { c.Renew = time.Minute }))
+		}
+		time.Sleep(30 * time.Second)
+		d.mu.Lock()
+		joined := d.revision
+		d.mu.Unlock()
+		if joined > 2*n {
+			t.Errorf("%d hosts have joined by %d registrations", n, joined)
+		}
+		time.Sleep(2 * time.Minute)
+		d.mu.Lock()
+		puts := d.revision - joined
+		d.mu.Unlock()
+		renewed := uint64(0)
+		for _, h := range hosts {
+			renewed += h.Status().Renewed
+			h.Close()
+		}
+		if renewed < n || puts > 8*int64(renewed) { // three are the steps of a key
+			t.Errorf("%d keys were replaced by %d registrations", renewed, puts)
+		}
+	})
+}
+
+// News that come all the time do not take the processor: the tunnel is left alone for longer than it
+// took to give it its peers.
+func TestSession_rests(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newMemory()
+		var a *host
+		a = newHost(t, d, 1, func(c *Config) {
+			c.SetPeers = func(peers []mesh.Peer) error {
+				time.Sleep(100 * time.Millisecond) // as with very many
+				return a.set(peers)
+			}
+		})
+		<-a.Ready()
+		before := a.called()
+		other := &of{memory: d}
+		for i := range 1000 {
+			m := mesh.Member{Name: "x", Endpoints: a.c.Endpoints, Prefixes: a.c.Prefixes, Keys: []mesh.PublicKey{mesh.NewPrivateKey(uint8(i)).Public()}}
+			if _, err := other.Put(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if n := a.called() - before; n < 5 || n > 12 {
+			t.Errorf("the tunnel was given its peers %d times in 10 s", n)
+		}
+		time.Sleep(5 * time.Second)
+		a.Close()
+	})
+}

@@ -1,0 +1,114 @@
+package keyfile
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+
+	"weft/mesh"
+)
+
+// Identity reads a host's identity: 32 bytes in base64, in a file that is its owner's alone. It makes
+// the file with a new one if there is none. No error contains any of it.
+func Identity(path string) (mesh.Identity, error) {
+	f, err := openPrivate(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		i := mesh.NewIdentity()
+		seed := i.Seed()
+		return i, replace(path, []byte(base64.StdEncoding.EncodeToString(seed[:])+"\n"))
+	}
+	if err != nil {
+		return mesh.Identity{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxBytes))
+	if err != nil {
+		return mesh.Identity{}, err
+	}
+	seed, err := base64.StdEncoding.DecodeString(string(bytes.TrimSpace(b)))
+	if err != nil || len(seed) != 32 {
+		return mesh.Identity{}, fmt.Errorf("%s: is not 32 bytes in base64; without the file the next start makes one, and others refuse this host until its name is removed from their files of known peers", path)
+	}
+	return mesh.ParseIdentity([32]byte(seed))
+}
+
+// Known is a file of known peers, each in a line: its identity in base64, a space and its name. It is
+// a join.Pins. A line that is removed has the name be whose it is the next time.
+type Known struct {
+	Path string
+
+	mu sync.Mutex
+}
+
+// maxKnown bounds a file of known peers.
+const maxKnown = 64 << 20
+
+// Load reads the file. There need not be one.
+func (k *Known) Load() (map[string]mesh.PublicIdentity, error) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.load()
+}
+
+func (k *Known) load() (map[string]mesh.PublicIdentity, error) {
+	f, err := os.Open(k.Path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxKnown+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxKnown {
+		return nil, fmt.Errorf("%s: is longer than %d bytes: remove the lines of hosts that are gone", k.Path, maxKnown)
+	}
+	all := make(map[string]mesh.PublicIdentity)
+	number := 0
+	for line := range strings.Lines(string(b)) {
+		if number++; strings.TrimSpace(line) == "" {
+			continue
+		}
+		identity, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+		var p mesh.PublicIdentity
+		if err := p.UnmarshalText([]byte(identity)); err != nil || !ok || name == "" || p == (mesh.PublicIdentity{}) {
+			return nil, fmt.Errorf("%s:%d: must be an identity of 32 bytes in base64, a space and a name", k.Path, number)
+		}
+		if _, twice := all[name]; twice {
+			return nil, fmt.Errorf("%s:%d: %q is there twice: remove one of the lines", k.Path, number, name)
+		}
+		all[name] = p
+	}
+	return all, nil
+}
+
+// Keep adds names to the file.
+func (k *Known) Keep(fresh map[string]mesh.PublicIdentity) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	all, err := k.load()
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(k.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	var b bytes.Buffer
+	for name, p := range fresh {
+		if _, ok := all[name]; !ok {
+			fmt.Fprintf(&b, "%v %s\n", p, name)
+		}
+	}
+	_, err = f.Write(b.Bytes())
+	return errors.Join(err, f.Close())
+}

@@ -1,0 +1,78 @@
+package keyfile
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"weft/mesh"
+)
+
+// The first start makes an identity, and later ones have the same.
+func TestIdentity(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "mesh.key.identity")
+	first, err := Identity(path)
+	if err != nil || first.IsZero() {
+		t.Fatal(err)
+	}
+	if again, err := Identity(path); err != nil || again.Public() != first.Public() {
+		t.Errorf("%v, %v", again.Public(), err)
+	}
+	if st, err := os.Stat(path); err != nil || st.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", st.Mode(), err)
+	}
+	if err := os.WriteFile(path, []byte("garbage"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Identity(path); err == nil || !strings.Contains(err.Error(), "known peers") {
+		t.Error(err)
+	}
+	if err := os.Chmod(path, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Identity(path); err == nil || !strings.Contains(err.Error(), "chmod 600") {
+		t.Error(err)
+	}
+	if _, err := Identity(filepath.Join(path, "none")); err == nil {
+		t.Error("made in no folder")
+	}
+}
+
+// Names are kept, once each, and one whose line is removed is gone.
+func TestKnown(t *testing.T) {
+	k := &Known{Path: filepath.Join(t.TempDir(), "known")}
+	if all, err := k.Load(); err != nil || len(all) != 0 {
+		t.Errorf("%v, %v", all, err)
+	}
+	one, two := mesh.NewIdentity().Public(), mesh.NewIdentity().Public()
+	for range 2 {
+		if err := k.Keep(map[string]mesh.PublicIdentity{"a": one, "a name with spaces": two}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := k.Keep(map[string]mesh.PublicIdentity{"a": two}); err != nil { // it is known already
+		t.Fatal(err)
+	}
+	all, err := k.Load()
+	if err != nil || len(all) != 2 || all["a"] != one || all["a name with spaces"] != two {
+		t.Errorf("%v, %v", all, err)
+	}
+	b, err := os.ReadFile(k.Path)
+	if err != nil || strings.Count(string(b), "\n") != 2 {
+		t.Errorf("%q, %v", b, err)
+	}
+	for text, want := range map[string]string{
+		"x a\n": ":1: must be", one.String() + "\n": ":1: must be", one.String() + " a\n" + two.String() + " a\n": ":2:", mesh.PublicIdentity{}.String() + " a\n": ":1:",
+	} {
+		if err := os.WriteFile(k.Path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := k.Load(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if err := k.Keep(map[string]mesh.PublicIdentity{"b": one}); err == nil {
+			t.Errorf("%q: added to", text)
+		}
+	}
+}
