@@ -48,6 +48,7 @@ func newRootCmd() *cobra.Command {
 	}
 	root.AddCommand(
 		newBenchCmd(),
+		newCaptureCmd(),
 		newDemoCmd(),
 		newDoctorCmd(),
 		newHostCmd(),

@@ -74,6 +74,7 @@ func (t *tunnelOutlet) end(o *Outgoing) {
 	if len(t.cuts) == 0 {
 		return
 	}
+	t.e.showParts(o.Parts, t.cuts[0].via)
 	stats, p, tos := &t.e.stats, o.pair.peer, encap.UDPTOS(o.Parts[0])
 	stats.Encapsulated += uint64(len(t.cuts))
 	if len(t.cuts) > 1 {
