@@ -46,6 +46,7 @@ internal/bugreport:
 internal/config: internal/exitcode topology topology/graph topoupdate
 internal/service: internal/event internal/eventlog
 internal/bucket:
+internal/tsharktest:  // for tests
 internal/capture: conga encap flowcell hedera/wire internal/paths topology topoupdate
 internal/capture/tap: internal/capture
 internal/capture/file: internal/capture
@@ -170,7 +171,7 @@ var (
 		// A Host runs the patched copy: the options of the other one are of other types.
 		"gvisor.dev/gvisor/pkg/tcpip/transport/tcp": {"weft/bench/"},
 		"github.com/songgao/water":                  {"weft/link"},
-		"github.com/gopacket/":                      {"weft/internal/capture/file"},
+		"github.com/gopacket/":                      {"weft/internal/capture/file", "weft/internal/tsharktest"},
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/internal/doctor/gather", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},

@@ -66,7 +66,7 @@ func (f *Topology) find(k route) (n named) {
 		return n
 	}
 	if i, ok := set.Via(k.via); ok {
-		return named{i, set.Name(i), true}
+		return named{i, f.name(set, i), true}
 	}
 	if !k.via.Is6() || paths.CheckSRv6(f.t) != nil {
 		return n
@@ -75,14 +75,14 @@ func (f *Topology) find(k route) (n named) {
 		if !f.t.Computed() {
 			for _, six := range []bool{false, true} {
 				if sid, ok := set.SID(i, six); ok && sid == k.via {
-					return named{i, set.Name(i), true}
+					return named{i, f.name(set, i), true}
 				}
 			}
 			continue
 		}
 		sids, err := encap.SIDs(set.Choices(i))
 		if err == nil && sameWay(sids, k.via) {
-			return named{i, set.Name(i), true}
+			return named{i, f.name(set, i), true}
 		}
 	}
 	return n
@@ -101,4 +101,9 @@ func sameWay(a, b netip.Addr) bool {
 		}
 	}
 	return true
+}
+
+// name is that of the switch where a path turns.
+func (f *Topology) name(set topology.PathSet, path int) string {
+	return f.t.Node(set.Bounce(path)).Name
 }
