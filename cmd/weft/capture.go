@@ -141,7 +141,7 @@ type sink struct {
 // open opens the files.
 func (f *captureFlags) open(out io.Writer) (*sink, error) {
 	s := &sink{f: f, out: out}
-	limits := file.Limits{Snap: f.snap, Packets: f.count, Bytes: f.size, Files: f.files, Duration: f.duration}
+	limits := file.Limits{Snap: f.snap, Packets: f.count, Bytes: f.size, Files: f.files}
 	switch f.write {
 	case "":
 	case "-":

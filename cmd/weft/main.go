@@ -65,6 +65,7 @@ func newRootCmd() *cobra.Command {
 		newSwitchCmd(),
 		newSchedulerCmd(),
 		newTopologyCmd(),
+		newTraceCmd(),
 		newVersionCmd(),
 	)
 	return root

@@ -34,6 +34,12 @@ type Timeline struct {
 	dropped uint64
 }
 
+// Causes of packets that nothing held up.
+const (
+	inOrder = "in-order"
+	passed  = "passed"
+)
+
 // track names a line of a process.
 type track struct {
 	pid  int
@@ -145,7 +151,7 @@ func (t *Timeline) delivered(r *Record, n *Note) {
 	tid := t.track(pid, "resequencer")
 	args := map[string]any{"seq": n.Packet.Seq, "bytes": n.Packet.Payload, "cause": r.Cause, "hold_us": float64(r.Hold) / 1e3}
 	at := t.time(r.At)
-	if r.Hold > 0 {
+	if r.Hold > 0 && r.Cause != inOrder && r.Cause != passed {
 		from, dur := at-float64(r.Hold)/1e3, float64(r.Hold)/1e3
 		t.events = append(t.events, traceEvent{Name: "held: " + r.Cause, Phase: "X", Time: from, Dur: &dur, PID: pid, TID: tid, Cat: "hold", Args: args})
 	}
