@@ -57,6 +57,7 @@ var printed = map[string][]any{
 	"benchunits.go":                 {[]unitsResult{}},
 	"bench.go":                      {[]reorder.Result{}},
 	"blame.go":                      {blameJSON{}},
+	"capture.go":                    {captureJSON{}},
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
 	"doctor.go":                     {[]doctor.Finding{}},
@@ -72,6 +73,7 @@ var printed = map[string][]any{
 	"simdecide.go":                  {[]papers.Finding{}},
 	"simfile.go":                    {[]simfile.Result{}},
 	"simmutants.go":                 {[]papers.Trial{}},
+	"trace.go":                      {traceJSON{}},
 	"version.go":                    {version{}},
 }
 

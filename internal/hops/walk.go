@@ -15,8 +15,8 @@ type Config struct {
 	Self, Target netip.Addr
 	Carrier      encap.Carrier
 	Paths        []Path
-	// Interval is between two packets that one switch is to answer, once Burst have been sent;
-	// the target answers each path as often.
+	// Interval is between two packets to a hop of a path, and between two that one switch is
+	// to answer, once it has answered Burst.
 	Interval time.Duration
 	Timeout  time.Duration // how long an answer is waited for
 	Count    int           // packets to each hop of each path; 0: no end
@@ -45,6 +45,7 @@ type Stats struct {
 	Sent, Answered, Lost int
 	Min, Max             time.Duration
 	From                 map[netip.Addr]int // who has answered, how often
+	last                 time.Time          // one was sent
 	trips                []time.Duration    // the latest
 	next                 int
 }
@@ -128,7 +129,7 @@ func (w *Walk) Next(now time.Time) (p Packet, ok bool) {
 			at := t.places[t.next]
 			t.next = (t.next + 1) % len(t.places)
 			s := &w.stats[at.path][at.hop]
-			if w.c.Count > 0 && s.Sent >= w.c.Count {
+			if w.c.Count > 0 && s.Sent >= w.c.Count || s.Sent > 0 && now.Sub(s.last) < w.c.Interval {
 				continue
 			}
 			p, err := w.packet(at, now)
@@ -137,6 +138,7 @@ func (w *Walk) Next(now time.Time) (p Packet, ok bool) {
 			}
 			t.tokens--
 			s.Sent++
+			s.last = now
 			return p, true
 		}
 	}

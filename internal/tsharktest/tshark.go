@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"os/exec"
@@ -111,6 +112,61 @@ func Check(t testing.TB, packets []Packet) {
 			t.Fatal("and so on")
 		}
 	}
+}
+
+// Clean checks that tshark understands all of a capture of weft's: nothing is malformed, none of
+// weft's packets is not understood, and the dissector has no errors. It returns how many packets
+// there are of each kind, as their comments say.
+func Clean(t testing.TB, pcapng []byte) map[string]int {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "capture.pcapng")
+	if err := os.WriteFile(name, pcapng, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return CleanFile(t, name)
+}
+
+// dissected are the fields that say that tshark has understood a kind.
+var dissected = map[string]string{"probe": "weft.probe", "sample": "weft.sample", "update": "weft.update", "scheduler": "weft.scheduler", "feedback": "weft.feedback"}
+
+// CleanFile is Clean of a file.
+func CleanFile(t testing.TB, name string) map[string]int {
+	t.Helper()
+	kinds := make(map[string]int)
+	columns := []string{"frame.number", "weft.note.kind"}
+	args := []string{"-T", "fields", "-E", "separator=/t", "-e", columns[0], "-e", columns[1]}
+	for _, k := range always {
+		args = append(args, "-e", k)
+	}
+	which := slices.Sorted(maps.Keys(dissected))
+	for _, k := range which {
+		args = append(args, "-e", dissected[k])
+	}
+	wrong := 0
+	for _, line := range Run(t, name, args...) {
+		v := strings.Split(line, "\t")
+		kind := v[1]
+		kinds[kind]++
+		for i, k := range always {
+			if v[2+i] != "" {
+				t.Errorf("packet %s: %s: %s", v[0], k, v[2+i])
+				wrong++
+			}
+		}
+		for i, k := range which {
+			if k == kind && v[2+len(always)+i] == "" {
+				t.Errorf("packet %s is a %s, and tshark does not say so", v[0], k)
+				wrong++
+			}
+		}
+		if wrong > 10 {
+			t.Fatal("and so on")
+		}
+	}
+	if kinds[""] > 0 {
+		t.Errorf("%d packets have no comment", kinds[""])
+	}
+	return kinds
 }
 
 // normal writes what versions of tshark write differently in one way.
