@@ -31,8 +31,8 @@ type Watch struct {
 
 // Watch shows the Host's packets until Close: those that it sends, as its device gets them, those
 // that arrive, and those that the resequencer lets go. snap is how many bytes of each are kept,
-// 0 for up to 64 KB. Of what is not read at once, room packets are kept; others are dropped, and
-// counted. Without a Watch the Host looks at a flag for each batch of packets, and no more.
+// 0 for up to 64 KB. Of what is not read at once, room packets are kept, of 32 MB in all; others
+// are dropped, and counted. Without a Watch the Host looks at a flag for each batch of packets, and no more.
 func (h *Host) Watch(snap, room int) *Watch { return &Watch{in: h.tap.Subscribe(snap, room)} }
 
 // Next waits for a packet. ok is false after Close. One goroutine at a time may call it. The
@@ -42,6 +42,7 @@ func (w *Watch) Next() (s Seen, ok bool) {
 	if !ok {
 		return s, false
 	}
+	w.in.Took(&r)
 	s = Seen{r.At, r.Interface, r.Bytes, r.Length, -1, r.Hold, r.Cause}
 	if r.HasPath {
 		s.Path = r.Path

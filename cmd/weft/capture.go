@@ -77,7 +77,7 @@ func (f *captureFlags) check() (filter capture.Filter, err error) {
 	for _, h := range f.hosts {
 		a, err := netip.ParseAddr(h)
 		if err != nil {
-			return filter, usagef("--host %s: is no address", h)
+			return filter, usagef("--host %s: is no address; give one such as 10.0.0.2", h)
 		}
 		filter.Hosts = append(filter.Hosts, a.Unmap())
 	}

@@ -304,26 +304,3 @@ func (b *captureBed) checkTimeline(name string) map[string]map[string]int {
 	}
 	return ways
 }
-
-func TestCapture_bad(t *testing.T) {
-	for args, words := range map[string][]string{
-		"capture --snap -1":             {"--snap -1"},
-		"capture --files 3":             {"--files", "--size"},
-		"capture --files 3 --size 100":  {"--files", "--write"},
-		"capture --host h0.0.2":         {"--host h0.0.2", "no address"},
-		"capture --port 70000":          {"--port 70000", "65535"},
-		"capture --flow 10.0.0.2":       {"--flow", "10.0.0.2:40000-"},
-		"capture --kind nosuch":         {"nosuch", "probe"},
-		"capture --write - --json":      {"--json", "--write"},
-		"capture --duration -1s":        {"--duration -1s"},
-		"capture --socket /nosuch":      {"--interface", "/nosuch"},
-		"capture read /nosuch":          {"/nosuch"},
-		"trace h0.0.2 --count -1":       {"--count -1"},
-		"trace h0.0.2 --interval 0":     {"--interval 0s", "1ms"},
-		"trace h0.0.2 --timeout 1h":     {"--timeout 1h", "1m"},
-		"trace h0.0.2 --socket /nosuch": {"--topology", "/nosuch"},
-		"trace h9.9.9 --topology fat-tree:k=4 --encap nosuch --socket /nosuch": {"--encap", "nosuch"},
-	} {
-		wantError(t, args, words...)
-	}
-}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -38,7 +39,7 @@ ui.perfetto.dev open. What weft capture has noted of the resequencer is kept.`,
 			}
 			in, err := os.Open(args[0])
 			if err != nil {
-				return usagef("capture read: %w", err)
+				return usagef("capture read: %q cannot be read: %w; name a capture", args[0], plainError(err))
 			}
 			defer in.Close()
 			s, err := f.open(cmd.OutOrStdout())
@@ -68,7 +69,7 @@ ui.perfetto.dev open. What weft capture has noted of the resequencer is kept.`,
 				fmt.Fprintln(cmd.ErrOrStderr(), "note:", notes[0])
 			}
 			if err != nil {
-				err = usagef("capture read: %s: %w", args[0], err)
+				err = usagef("capture read: %q: %w; give a capture as pcapng", args[0], err)
 			}
 			return errors.Join(err, s.close(cmd.ErrOrStderr(), res, a, notes))
 		},
@@ -76,4 +77,18 @@ ui.perfetto.dev open. What weft capture has noted of the resequencer is kept.`,
 	f.add(cmd)
 	cmd.Flags().StringVar(&f.topology, "topology", "", "the fabric, which names the paths: a `spec` such as fat-tree:k=4, or a file")
 	return cmd
+}
+
+// plainError is why a file cannot be opened, in words.
+func plainError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("there is no such file")
+	case errors.Is(err, fs.ErrPermission):
+		return errors.New("permission denied")
+	}
+	if p := new(fs.PathError); errors.As(err, &p) {
+		return p.Err
+	}
+	return err
 }

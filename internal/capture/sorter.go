@@ -1,18 +1,22 @@
 package capture
 
 import (
+	"cmp"
 	"container/heap"
 	"time"
 )
 
 // Sorter puts records of several sources into the order of their times. A source may be late
 // by up to Window; what comes later still passes, out of order. It keeps at most Most records,
-// and lets the oldest go when there are more. It is not safe for concurrent use.
+// and MostBytes of their bytes, and lets the oldest go when there are more. It is not safe for
+// concurrent use.
 type Sorter struct {
-	Window time.Duration
-	Most   int // 0: 65,536
+	Window    time.Duration
+	Most      int // 0: 65,536
+	MostBytes int // 0: 256 MB
 
 	waiting records
+	bytes   int
 	count   uint64
 	early   uint64
 }
@@ -21,11 +25,9 @@ type Sorter struct {
 func (s *Sorter) Add(r Record, emit func(*Record)) {
 	s.count++
 	heap.Push(&s.waiting, ordered{r, s.count})
-	most := s.Most
-	if most == 0 {
-		most = 1 << 16
-	}
-	for len(s.waiting) > most {
+	s.bytes += len(r.Bytes)
+	most, mostBytes := cmp.Or(s.Most, 1<<16), cmp.Or(s.MostBytes, 256<<20)
+	for len(s.waiting) > most || s.bytes > mostBytes {
 		s.early++
 		s.pop(emit)
 	}
@@ -50,6 +52,7 @@ func (s *Sorter) Early() uint64 { return s.early }
 
 func (s *Sorter) pop(emit func(*Record)) {
 	r := heap.Pop(&s.waiting).(ordered)
+	s.bytes -= len(r.Bytes)
 	emit(&r.Record)
 }
 

@@ -34,6 +34,13 @@ func TestSorter_restoresTheOrder(t *testing.T) {
 	if n != 15 || s.Early() != 15 {
 		t.Errorf("%d left early, %d counted", n, s.Early())
 	}
+	s, n = Sorter{Window: time.Hour, MostBytes: 1000}, 0
+	for range 25 {
+		s.Add(Record{At: start, Bytes: make([]byte, 100)}, func(*Record) { n++ })
+	}
+	if n != 15 {
+		t.Errorf("%d left early for their bytes", n)
+	}
 }
 
 func TestFilter(t *testing.T) {

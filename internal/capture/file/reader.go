@@ -2,7 +2,6 @@ package file
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"github.com/gopacket/gopacket/layers"
@@ -17,7 +16,7 @@ import (
 func Read(r io.Reader, each func(*capture.Record) error) (skipped uint64, err error) {
 	ng, err := pcapgo.NewNgReader(r, pcapgo.NgReaderOptions{WantMixedLinkType: true})
 	if err != nil {
-		return 0, fmt.Errorf("not a pcapng file: %w", err)
+		return 0, errors.New("is no pcapng file")
 	}
 	for {
 		b, info, o, err := ng.ReadPacketDataWithOptions()

@@ -48,7 +48,7 @@ const (
 	window = 250 * time.Millisecond
 	// queue is how many packets wait. A source that finds no room waits, and drops and counts
 	// what it then has no room for itself.
-	queue = 1 << 12
+	queue = 1 << 8
 	tick  = 100 * time.Millisecond
 )
 

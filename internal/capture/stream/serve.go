@@ -49,9 +49,11 @@ func Serve(t *tap.Tap) http.Handler {
 			case <-tick.C:
 				c.SetWriteDeadline(time.Now().Add(writeTime))
 			case rec := <-s.Records():
+				s.Took(&rec)
 				b = Append(b[:0], &rec, s.Dropped())
 				for len(s.Records()) > 0 && len(b) < 1<<18 {
 					rec = <-s.Records()
+					s.Took(&rec)
 					b = Append(b, &rec, s.Dropped())
 				}
 				c.SetWriteDeadline(time.Now().Add(writeTime))

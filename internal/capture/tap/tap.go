@@ -31,19 +31,23 @@ type Subscription struct {
 	tap     *Tap
 	snap    int
 	records chan capture.Record
+	bytes   atomic.Int64 // of what waits
 	dropped atomic.Uint64
 }
+
+// maxWaiting bounds what waits for a subscriber, in bytes.
+const maxWaiting = 32 << 20
 
 // DefaultSnap is how much of a packet is kept if a subscriber does not say: 64 KB.
 const DefaultSnap = 1 << 16
 
 // Subscribe returns a subscription of the first snap bytes of each packet (0: DefaultSnap). Of
-// what is not read at once it keeps room packets, and drops others.
+// what is not read at once it keeps room packets, of 32 MB in all, and drops others.
 func (t *Tap) Subscribe(snap, room int) *Subscription {
 	if snap <= 0 {
 		snap = DefaultSnap
 	}
-	s := &Subscription{t, min(snap, DefaultSnap), make(chan capture.Record, max(room, 1)), atomic.Uint64{}}
+	s := &Subscription{tap: t, snap: min(snap, DefaultSnap), records: make(chan capture.Record, max(room, 1))}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.subs = append(t.subs, s)
@@ -62,8 +66,11 @@ func (t *Tap) adjust() {
 }
 
 // Records are the packets, until the subscription is closed. Their Bytes are the receiver's, and
-// must not be changed: other subscribers have them, too.
+// must not be changed: other subscribers have them, too. Tell Took of each that is taken.
 func (s *Subscription) Records() <-chan capture.Record { return s.records }
+
+// Took makes room for other packets in place of one that was taken from Records.
+func (s *Subscription) Took(r *capture.Record) { s.bytes.Add(-int64(len(r.Bytes))) }
 
 // Dropped is how many packets found no room.
 func (s *Subscription) Dropped() uint64 { return s.dropped.Load() }
@@ -90,9 +97,15 @@ func (t *Tap) Add(r capture.Record) {
 	for _, s := range t.subs {
 		q := r
 		q.Bytes = q.Bytes[:min(len(q.Bytes), s.snap)]
+		if s.bytes.Load()+int64(len(q.Bytes)) > maxWaiting {
+			s.dropped.Add(1)
+			continue
+		}
+		s.bytes.Add(int64(len(q.Bytes)))
 		select {
 		case s.records <- q:
 		default:
+			s.Took(&q)
 			s.dropped.Add(1)
 		}
 	}

@@ -34,6 +34,7 @@ func TestTap(t *testing.T) {
 	b.Close()
 	n := 0
 	for r := range a.Records() {
+		a.Took(&r)
 		n++
 		if len(r.Bytes) != 2 {
 			t.Errorf("%d bytes", len(r.Bytes))
@@ -48,5 +49,24 @@ func TestTap(t *testing.T) {
 	}
 	if n != 50 || a.Dropped() != 0 || m != 1 || b.Dropped() != 49 || tap.On() {
 		t.Errorf("%d and %d packets, %d and %d dropped, on %t", n, m, a.Dropped(), b.Dropped(), tap.On())
+	}
+}
+
+// What waits is bounded in bytes, too, and what is taken makes room.
+func TestTap_bytes(t *testing.T) {
+	var tap Tap
+	s := tap.Subscribe(0, 1<<16)
+	defer s.Close()
+	const size = 1 << 16
+	for range maxWaiting/size + 10 {
+		tap.Add(capture.Record{Bytes: make([]byte, size), Length: size})
+	}
+	if s.Dropped() != 10 || len(s.Records()) != maxWaiting/size {
+		t.Errorf("%d wait, %d dropped", len(s.Records()), s.Dropped())
+	}
+	r := <-s.Records()
+	s.Took(&r)
+	if tap.Add(capture.Record{Bytes: make([]byte, size), Length: size}); s.Dropped() != 10 {
+		t.Error("what was taken makes no room")
 	}
 }
