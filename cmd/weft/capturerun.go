@@ -24,8 +24,8 @@ func newCaptureCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture",
 		Short: "Capture packets with their paths, flowcells, holds and causes, for Wireshark",
-		Long: `Capture sees this host's packets at its uplinks, with their outer headers, and at weft's TUN, and asks
-the running weft host for what passes through it: what arrives, what the resequencer has let go
+		Long: `Capture sees this host's packets at its uplinks, with their outer headers, and asks the running
+weft host for what passes through it: what arrives, what the resequencer has let go
 (how long it held each packet, and why it let it go), and what weft sends itself. In mode offload
 the kernel passes what is in order, so weft shows only the rest. Each packet has a comment: the
 path and its bouncing switch, the flowcell and the segment's place in it, whether it was sent
@@ -56,7 +56,7 @@ dropped, by source. It needs CAP_NET_RAW for devices, and root for what weft sho
 	f.add(cmd)
 	flags := cmd.Flags()
 	flags.DurationVar(&f.duration, "duration", 0, "end after so `long`")
-	flags.StringSliceVarP(&interfaces, "interface", "i", nil, "the `devices` (default the uplinks and the TUN of the weft host of this network namespace)")
+	flags.StringSliceVarP(&interfaces, "interface", "i", nil, "the `devices` (default the uplinks of the weft host of this network namespace)")
 	flags.StringVar(&path, "socket", "", "the daemon's `socket` (default that of this network namespace)")
 	flags.StringVar(&f.topology, "topology", "", "the fabric, which names the paths: a `spec` or a file (default that of the weft host)")
 	cmd.AddCommand(newCaptureReadCmd())
@@ -133,7 +133,7 @@ func (f *captureFlags) host(ctx context.Context, path string, interfaces []strin
 	return w, nil
 }
 
-// captureDevices are a host's uplinks and its TUN.
+// captureDevices are a host's uplinks.
 func captureDevices(s *daemon.Status) (list []string) {
 	for _, u := range s.Uplinks {
 		list = append(list, u.Device)
