@@ -108,12 +108,12 @@ func mustHost(t *testing.T, f *topology.Topology, a netip.Addr) topology.NodeID 
 // What an interface has seen of a flow tells what was sent again; another interface tells by
 // itself.
 func TestAnnotator_seesWhatIsSentAgain(t *testing.T) {
-	a := NewAnnotator(nil)
+	a, begin := NewAnnotator(nil), uint32(0xffffff00) // it wraps
 	for i, step := range []struct {
 		seq   uint32
 		iface string
 		again bool
-	}{{0xffffff00, "p0", false}, {0xffffff00 + 1000, "p0", false}, {0xffffff00, "p0", true}, {0xffffff00, "p1", false}, {0xffffff00 + 2000, "p0", false}, {0xffffff00 + 1000, "p0", true}} {
+	}{{begin, "p0", false}, {begin + 1000, "p0", false}, {begin, "p0", true}, {begin, "p1", false}, {begin + 2000, "p0", false}, {begin + 1000, "p0", true}} {
 		b := tcp(here, there, step.seq, 1000, 0)
 		if n := a.Note(&Record{At: start, Interface: step.iface, Out: true, Bytes: b, Length: len(b)}); n.Again != step.again {
 			t.Errorf("step %d: again is %t, want %t", i, n.Again, step.again)

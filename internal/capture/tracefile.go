@@ -31,11 +31,10 @@ func (t *Timeline) WriteTo(w io.Writer) (int64, error) {
 	}
 	slices.SortFunc(all, func(a, b traceEvent) int { return cmp.Or(cmp.Compare(a.PID, b.PID), cmp.Compare(a.TID, b.TID)) })
 	all = append(all, events...)
-	b, err := json.Marshal(struct {
-		Events []traceEvent      `json:"traceEvents"`
-		Unit   string            `json:"displayTimeUnit"`
-		Other  map[string]string `json:"otherData"`
-	}{all, "ms", map[string]string{"by": "weft capture", "start": t.start.UTC().Format(time.RFC3339Nano), "dropped": strconv.FormatUint(t.dropped, 10)}})
+	b, err := json.Marshal(map[string]any{ // the format's own keys
+		"traceEvents": all, "displayTimeUnit": "ms",
+		"otherData": map[string]string{"by": "weft capture", "start": t.start.UTC().Format(time.RFC3339Nano), "dropped": strconv.FormatUint(t.dropped, 10)},
+	})
 	if err != nil {
 		return 0, err
 	}

@@ -91,7 +91,8 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
-	return res, c.loop(ctx, in, ended, &res)
+	err = c.loop(ctx, in, ended, &res)
+	return res, err
 }
 
 // loop is Run's, with the sources running.

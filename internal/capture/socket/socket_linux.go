@@ -124,7 +124,7 @@ func htons(v uint16) uint16 {
 // Name is the name of the capture's interface.
 func (s *Socket) Name() string { return s.name }
 
-// Run hands packets to each until Stop is called or the device is gone. each may keep the
+// Run hands packets to each until Stop is called. While the device is down there are none. each may keep the
 // Record, but not its Bytes.
 func (s *Socket) Run(each func(*capture.Record)) error {
 	polled := []unix.PollFd{{Fd: int32(s.fd), Events: unix.POLLIN | unix.POLLERR}, {Fd: int32(s.stop[0]), Events: unix.POLLIN}}
@@ -144,7 +144,8 @@ func (s *Socket) Run(each func(*capture.Record)) error {
 		case polled[1].Revents != 0:
 			return nil
 		case polled[0].Revents&unix.POLLERR != 0:
-			if code, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && code != 0 {
+			// A device that goes down may come up again.
+			if code, err := unix.GetsockoptInt(s.fd, unix.SOL_SOCKET, unix.SO_ERROR); err == nil && code != 0 && unix.Errno(code) != unix.ENETDOWN {
 				return fmt.Errorf("%s: %w", s.name, unix.Errno(code))
 			}
 		}
