@@ -205,7 +205,7 @@ func TestCapture_lab(t *testing.T) {
 // that is there. With the link a0.2-c1.1 down, those behind it cannot.
 func (b *captureBed) checkTrace(answers func(tracePath, int) bool) {
 	b.Helper()
-	text, err := b.at("h0.0.2", "trace", "--json", "--count", "2", "h3.1.3").Output()
+	text, err := b.at("h0.0.2", "trace", "--json", "--count", "2", "--timeout", "5s", "h3.1.3").Output()
 	var j traceJSON
 	if err != nil || json.Unmarshal(text, &j) != nil || len(j.Paths) != 4 {
 		b.Fatalf("trace: %v\n%s", err, text)

@@ -26,6 +26,9 @@ type Config struct {
 // Burst is how many answers in a row a switch gives, less than Linux does.
 const Burst = 5
 
+// lag is how long an answer may wait here before it is read.
+const lag = 500 * time.Millisecond
+
 const (
 	maxWaiting = 1 << 16
 	maxTrips   = 256 // of a hop, of which the median is
@@ -201,11 +204,15 @@ func (w *Walk) Receive(b []byte, at time.Time) {
 	}
 	delete(w.waiting, token)
 	s := &w.stats[q.path][q.hop]
+	trip := max(at.Sub(q.sent), 0)
+	if trip > w.c.Timeout {
+		s.Lost++
+		return
+	}
 	s.Answered++
 	if len(s.From) < 16 || s.From[a.from] > 0 {
 		s.From[a.from]++
 	}
-	trip := max(at.Sub(q.sent), 0)
 	if s.Answered == 1 || trip < s.Min {
 		s.Min = trip
 	}
@@ -235,7 +242,7 @@ func (w *Walk) find(a *answer) (uint64, *asked) {
 // Expire counts what has not been answered in time as lost.
 func (w *Walk) Expire(now time.Time) {
 	for token, q := range w.waiting {
-		if now.Sub(q.sent) > w.c.Timeout {
+		if now.Sub(q.sent) > w.c.Timeout+lag {
 			delete(w.waiting, token)
 			w.stats[q.path][q.hop].Lost++
 		}
