@@ -146,6 +146,9 @@ func (f *traceFlags) run(ctx context.Context, w io.Writer, to string) error {
 	show := func() {}
 	_, columns, terminal := terminalSize(w)
 	title := fmt.Sprintf("trace of %s (%v) from %v: %d paths by %s", from.topology.HostName(target), target, from.self, len(paths), from.carrier)
+	if paths[0].Number < 0 {
+		title = fmt.Sprintf("trace of %s (%v) from %v: in the same rack", from.topology.HostName(target), target, from.self)
+	}
 	if terminal && !f.json {
 		screen := tableScreen{w: w, columns: columns}
 		show = func() { screen.draw(title + "\n" + f.table(from.topology, walk)) }
