@@ -47,6 +47,15 @@ internal/bugreport:
 internal/config: internal/exitcode topology topology/graph topoupdate
 internal/service: internal/event internal/eventlog
 internal/bucket:
+internal/hops: encap flowcell internal/paths topology
+internal/hops/walker: encap flowcell internal/capture internal/capture/socket internal/exitcode internal/hops
+internal/tsharktest:  // for tests
+internal/capture: conga encap flowcell hedera/wire internal/paths topology topoupdate
+internal/capture/tap: internal/capture
+internal/capture/file: internal/capture
+internal/capture/socket: internal/capture internal/exitcode internal/shortage
+internal/capture/stream: internal/capture internal/capture/tap internal/exitcode resequencer
+internal/capture/session: internal/capture
 internal/classifier:
 internal/elephant:
 internal/scheduling/schedulingtest: hedera/wire topology topoupdate  // for tests
@@ -98,9 +107,9 @@ internal/clock: internal/timerq
 internal/lookout: topology encap liveness internal/clock internal/event internal/eventlog internal/probe
 internal/paths: topology encap drb conga
 internal/fate: flowcell policy
-internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/checksum internal/clock internal/fate internal/paths internal/probe mesh
+internal/dataplane: topology flowcell drb policy resequencer resequencer/gro gso encap link liveness luopan conga backlog internal/capture internal/capture/tap internal/checksum internal/clock internal/fate internal/paths internal/probe mesh
 internal/dataplane/dataplanetest: topology encap link internal/checksum internal/clock  // for tests
-stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe mesh
+stack: topology flowcell policy resequencer resequencer/gro encap link liveness conga internal/capture/tap internal/clock internal/dataplane third_party/netstack/tcp internal/bucket internal/lookout internal/probe mesh
 uplink: conga encap internal/event internal/eventlog internal/hostprog internal/hostsetup link liveness policy topology stack
 uplink/kernelhost: encap internal/daemon policy resequencer stack topology uplink
 fabrictest: internal/simnet stack topology
@@ -117,8 +126,9 @@ internal/eventlog: internal/event
 internal/prober: internal/exitcode internal/shortage encap link liveness luopan topology internal/bucket internal/clock internal/lookout internal/probe internal/paths
 internal/metrics: liveness resequencer internal/dataplane internal/histogram internal/probe
 stack/metrics: stack internal/metrics
+stack/capture: internal/capture internal/capture/file internal/capture/tap stack
 internal/switchd: internal/exitcode encap fabric hedera/wire internal/elephant internal/scheduling topology topoupdate topoupdate/wire internal/config internal/event internal/eventlog internal/kernel internal/lookout internal/metrics internal/service
-internal/daemon: mesh mesh/join mesh/keyfile mesh/open hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
+internal/daemon: internal/capture/stream internal/capture/tap mesh mesh/join mesh/keyfile mesh/open hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
 examples:
@@ -158,7 +168,7 @@ func parseLattice(text string) map[string][]string {
 
 // pure packages may not import these, and must build anywhere.
 var (
-	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/aqm", "weft/bench/sim/fluid", "weft/bench/papers/parts", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor", "weft/mesh"}
+	pure     = []string{"weft/topology", "weft/flowcell", "weft/drb", "weft/encap", "weft/policy", "weft/resequencer", "weft/resequencer/gro", "weft/gso", "weft/internal/checksum", "weft/topoupdate", "weft/liveness", "weft/luopan", "weft/conga", "weft/backlog", "weft/reps", "weft/internal/chaos", "weft/internal/paths", "weft/internal/fate", "weft/bench/sim/tcp", "weft/bench/sim/spray", "weft/bench/sim/workload", "weft/bench/sim/slotted", "weft/bench/sim/aqm", "weft/bench/sim/fluid", "weft/bench/papers/parts", "weft/internal/balance", "weft/internal/qcn", "weft/internal/bucket", "weft/internal/histogram", "weft/internal/classifier", "weft/internal/elephant", "weft/internal/timerq", "weft/internal/probe", "weft/internal/mplstest", "weft/internal/discover", "weft/internal/switchconf", "weft/topology/graph", "weft/topology/graph/operator", "weft/topoupdate/bgp", "weft/internal/overview", "weft/internal/event", "weft/internal/blame", "weft/hedera", "weft/internal/bugreport", "weft/internal/doctor", "weft/mesh", "weft/internal/capture", "weft/internal/hops"}
 	impure   = []string{"net", "os", "sync", "syscall", "log", "log/slog", "unsafe", "golang.org/x/sys/unix"}
 	onlyHere = map[string][]string{ // who may import what is heavy or tied to Linux
 		"gvisor.dev/gvisor/": {"weft/stack", "weft/bench/", "weft/third_party/netstack/"},
@@ -166,6 +176,7 @@ var (
 		// A Host runs the patched copy: the options of the other one are of other types.
 		"gvisor.dev/gvisor/pkg/tcpip/transport/tcp": {"weft/bench/"},
 		"github.com/songgao/water":                  {"weft/link"},
+		"github.com/gopacket/":                      {"weft/internal/capture/file", "weft/internal/tsharktest"},
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/internal/doctor/gather", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
 		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
@@ -268,12 +279,14 @@ func TestArchitecture_heavyDependenciesStayAtTheEdges(t *testing.T) {
 // wallClock may look at the time of day; what it does is not to depend on nobody
 // setting the clock. Everything else measures by time.Since and the like.
 var wallClock = map[string]string{
-	"encap/udpseal.go":                 "numbers begin with it",
-	"internal/dataplane/tunnelsend.go": "numbers follow it",
-	"stack/virtual.go":                 "an epoch of its own",
-	"internal/service/clock_linux.go":  "",
-	"internal/switchd/config.go":       "the number of a start, for want of a better one",
-	"internal/switchd/run_linux.go":    "times of keys",
+	"encap/udpseal.go":                        "numbers begin with it",
+	"internal/dataplane/tunnelsend.go":        "numbers follow it",
+	"stack/virtual.go":                        "an epoch of its own",
+	"internal/service/clock_linux.go":         "",
+	"internal/capture/stream/wire.go":         "the same, between processes",
+	"internal/capture/socket/socket_linux.go": "a packet's time of day, for a file",
+	"internal/switchd/config.go":              "the number of a start, for want of a better one",
+	"internal/switchd/run_linux.go":           "times of keys",
 }
 
 // A time of day that is turned into a number, or out of one, has lost the monotonic

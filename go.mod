@@ -10,6 +10,7 @@ require (
 	github.com/gaissmai/bart v0.26.1
 	github.com/google/btree v1.1.2
 	github.com/google/jsonschema-go v0.4.2
+	github.com/gopacket/gopacket v1.7.7
 	github.com/osrg/gobgp/v4 v4.8.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/prometheus/client_model v0.6.3

@@ -27,6 +27,8 @@ type Buffer[P any] struct {
 	holding ring[holding[P]] // flows that hold, those that began first before others
 	pool    pool[P]
 
+	observe func(p P, why Cause) // nil if nobody wants to know; see Observe
+
 	out       []P // of the call under way
 	forgotten []P // of flows that Resume has forgotten, to be delivered
 	stats     Stats

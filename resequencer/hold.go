@@ -127,6 +127,9 @@ func (b *Buffer[P]) releaseFirst(f *flow[P], cause *uint64) {
 	case &b.stats.TimedOut:
 		b.stats.HoldTimedOut.Observe(b.now - r.since)
 	}
+	if b.observe != nil {
+		b.observeRun(r, cause)
+	}
 	packets, bytes := b.deliverRun(f, r)
 	*cause += uint64(packets)
 	b.add(h, -packets, -bytes)
@@ -170,6 +173,9 @@ func (b *Buffer[P]) pass(f *flow[P], k *packet[P]) {
 		b.stats.DeliveredOutOfOrder++
 	}
 	b.stats.Stray++
+	if b.observe != nil {
+		b.observe(k.p, CauseStray)
+	}
 	b.out = append(b.out, k.p)
 	b.pool.putPacket(k)
 }
@@ -187,6 +193,9 @@ func (b *Buffer[P]) deliver(f *flow[P], k *packet[P], cause *uint64) {
 		f.next, f.id = k.end, k.id+flowcell.Number(k.more)
 	}
 	*cause++
+	if b.observe != nil {
+		b.observe(k.p, b.cause(cause))
+	}
 	b.out = append(b.out, k.p)
 	b.pool.putPacket(k)
 }

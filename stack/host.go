@@ -15,6 +15,7 @@ import (
 	gstack "gvisor.dev/gvisor/pkg/tcpip/stack"
 
 	"weft/encap"
+	"weft/internal/capture/tap"
 	"weft/internal/dataplane"
 	"weft/internal/lookout"
 	"weft/resequencer"
@@ -61,6 +62,7 @@ type Host struct {
 	six      *watch           // of IPv6 packets; nil without Config.Topology6
 	chooser  *pathDevice      // nil if the device chooses no paths
 	journal  *lookout.Journal // that of four
+	tap      tap.Tap          // where who captures sees packets
 	setting  sync.Mutex       // held while egress and chooser are told of a topology
 	closing  sync.Once
 
@@ -99,6 +101,8 @@ func New(c Config) (*Host, error) {
 		h.virtual = &virtual{clock: clock}
 	}
 	h.ingress = dataplane.NewIngress(e, &toNetstack{ep: ep, virtual: h.virtual, timestamps: c.TCP.Timestamps})
+	e.TapTo(&h.tap)
+	h.ingress.TapTo(&h.tap)
 	if err := h.watchPaths(&c); err != nil {
 		return nil, err
 	}

@@ -78,6 +78,12 @@ func (u *toNetstack) Deliver(ready []received) (merged int) {
 	return merged
 }
 
+// Peek is the ingress's, for who captures.
+func (u *toNetstack) Peek(p received, b []byte, n int) ([]byte, int) {
+	size := p.Data().Size()
+	return append(b, p.Data().AsRange().Capped(min(n, size)).ToSlice()...), size
+}
+
 func (u *toNetstack) handUp(p *gstack.PacketBuffer) {
 	if p == nil {
 		return

@@ -59,6 +59,7 @@ var printed = map[string][]any{
 	"benchunits.go":                 {[]unitsResult{}},
 	"bench.go":                      {[]reorder.Result{}},
 	"blame.go":                      {blameJSON{}},
+	"capture.go":                    {captureJSON{}},
 	"commands.go":                   {commandJSON{}},
 	"conns.go":                      {connsJSON{}},
 	"demoresult.go":                 {[]outcomeJSON{}},
@@ -75,6 +76,7 @@ var printed = map[string][]any{
 	"simdecide.go":                  {[]papers.Finding{}},
 	"simfile.go":                    {[]simfile.Result{}},
 	"simmutants.go":                 {[]papers.Trial{}},
+	"trace.go":                      {traceJSON{}},
 	"version.go":                    {version{}},
 }
 

@@ -48,6 +48,7 @@ func newRootCmd() *cobra.Command {
 	}
 	root.AddCommand(
 		newBenchCmd(),
+		newCaptureCmd(),
 		newCommandsCmd(),
 		newDemoCmd(),
 		newDoctorCmd(),
@@ -65,6 +66,7 @@ func newRootCmd() *cobra.Command {
 		newSwitchCmd(),
 		newSchedulerCmd(),
 		newTopologyCmd(),
+		newTraceCmd(),
 		newVersionCmd(),
 	)
 	completeValues(root)

@@ -159,7 +159,9 @@ var versions = map[reflect.Type]int{
 	reflect.TypeFor[switchd.Status]():    switchd.StatusVersion,
 	reflect.TypeFor[schedulerd.Status](): schedulerd.StatusVersion,
 	reflect.TypeFor[blameJSON]():         blameVersion,
+	reflect.TypeFor[captureJSON]():       captureVersion,
 	reflect.TypeFor[connsJSON]():         connsVersion,
+	reflect.TypeFor[traceJSON]():         traceVersion,
 }
 
 // There is a schema of all that is printed as JSON, and it is that of the Go types.

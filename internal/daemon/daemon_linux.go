@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"weft/internal/capture/tap"
 	"weft/internal/congestion"
 	"weft/internal/event"
 	"weft/internal/eventlog"
@@ -38,6 +39,7 @@ type daemon struct {
 	disorder bool                     // datagrams are listed, and not put in order here
 	mesh     *membership              // nil: none
 	requests <-chan request           // of the program that it is embedded in; nil: weft host
+	tap      tap.Tap                  // where who captures sees the dataplane's packets
 
 	mu sync.Mutex
 	state
@@ -151,7 +153,7 @@ func (d *daemon) bringUp(ctx context.Context) error {
 			return err
 		}
 	}
-	p.time, p.memory, p.short, p.log = d.time, d.memory, d.supers.lost(), d.log
+	p.time, p.memory, p.short, p.log, p.tap = d.time, d.memory, d.supers.lost(), d.log, &d.tap
 	d.place, d.topology = p, c.fabric
 	if c.receives() {
 		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {

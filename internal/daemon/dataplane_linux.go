@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/capture/tap"
 	plane "weft/internal/dataplane"
 	"weft/link"
 	"weft/liveness"
@@ -47,6 +48,7 @@ type dataplaneConfig struct {
 	time          func() time.Time // of day, for a tunnel: see dataplane.Tunnel
 	onlyReceiving bool             // nothing is read from programs
 	evidence      bool             // losses on paths are to be observed
+	tap           *tap.Tap         // where who captures sees packets
 	beatIn        func()           // called by what reads from uplink or tunnel, see dataplane.GatewayConfig
 	beatOut       func()           // and from programs
 }
@@ -61,7 +63,7 @@ type peer struct {
 // devices are the dataplane's when it succeeds.
 var startDataplane = func(c dataplaneConfig) (dataplane, error) {
 	o := plane.GatewayConfig{Address: c.address, Address6: c.address6, Policy: c.policy, PolicyOptions: c.options,
-		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut}
+		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut, Tap: c.tap}
 	if c.tunnel != nil {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: slices.Concat(stackPeers(c.peers), c.joined), Room: c.room, ZeroChecksum: c.zeroChecksum, Time: c.time}
 	} else {

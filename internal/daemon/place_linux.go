@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"weft/internal/capture/tap"
 	"weft/internal/eventlog"
 	"weft/internal/hostsetup"
 	"weft/link"
@@ -38,6 +39,7 @@ type place struct {
 	joined   []mesh.Peer      // by a directory
 	time     func() time.Time // of day, for the peers' keys; nil: the machine's
 	memory   int64            // that the control group allows, bytes; 0: no limit
+	tap      *tap.Tap         // where who captures sees packets
 	log      *eventlog.Log    // for what follows failures
 	short    bool             // super-segments of more than 64 KB have got lost
 }

@@ -87,7 +87,7 @@ func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 			return err
 		}
 	}
-	o.time = r.place.time
+	o.time, o.tap = r.place.time, r.place.tap
 	r.in.show()
 	r.out.show()
 	if r.order != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/encap"
+	captured "weft/internal/capture/stream"
 	"weft/internal/hostsetup"
 	"weft/internal/probe"
 	"weft/internal/service"
@@ -38,7 +39,8 @@ func (d *daemon) listen() (err error) {
 }
 
 func (d *daemon) serveStatus() (io.Closer, error) {
-	return service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() }, d.collector())
+	return service.ServeStatus(d.config.Status, StatusSocket, func() any { return d.snapshot() }, d.collector(),
+		service.Route{Pattern: captured.Pattern, Root: true, Handler: captured.Serve(&d.tap)})
 }
 
 // repairStatus makes the socket anew that somebody has removed.

@@ -8,6 +8,7 @@ import (
 
 	"weft/flowcell"
 	"weft/gso"
+	"weft/internal/capture/tap"
 	"weft/internal/clock"
 )
 
@@ -48,6 +49,7 @@ type Egress struct {
 	narrows  narrows
 	evidence *evidence           // nil if nobody asks for it
 	refuse   func(packet []byte) // takes, with the lock held, ICMP errors about what is too long; nil: nobody does
+	tap      *tap.Tap            // where who captures sees packets; nil: nobody can
 	suspect  func()              // told, with the lock held, that there are losses to report; nil if evidence is
 
 	// In use during a call only.

@@ -10,6 +10,7 @@ import (
 	"weft/conga"
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/capture/tap"
 	"weft/internal/clock"
 	"weft/link"
 	"weft/policy"
@@ -83,6 +84,9 @@ type GatewayConfig struct {
 	// Tunnel, in place of Topology and Fabric, carries the packets of programs in UDP:
 	// any protocol, IPv4 and IPv6. Address is not needed then.
 	Tunnel *Tunnel
+	// Tap, if not nil, is where who captures sees packets: what leaves, what arrives, and what
+	// the resequencer has let go.
+	Tap *tap.Tap
 	// Clock, for simulation, replaces the real time. The Gateway then does nothing by
 	// itself. Its owner calls ReadPrograms and ReadFabric when there is something to
 	// read, and at least every 100 ms if there is a BeatOut or BeatIn. Reads from the
@@ -136,6 +140,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 		return nil, err
 	}
 	for _, e := range g.egresses() {
+		e.TapTo(c.Tap)
 		e.Refuse(g.refuse)
 		if c.Evidence {
 			e.Remember(true) // as the kernel probes tails
@@ -202,7 +207,7 @@ func (g *Gateway) receive(c GatewayConfig, in beat, below io.Closer, from source
 	g.below = below
 	g.kernel = newToKernel(c.Programs)
 	g.ingress = newIngress(from, g.kernel, g.config.Resequencer, clock.Or(c.Clock))
-	g.ingress.beat = in
+	g.ingress.beat, g.ingress.tap = in, c.Tap
 	g.ingress.accepts, g.ingress.relays = accepts, c.Tunnel == nil
 	if c.Tunnel == nil {
 		g.ingress.marks, g.ingress.acks, g.ingress.flights = g.egress.receiveMarks, g.receiveAcks, g.egress.flights

@@ -8,6 +8,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/capture/tap"
 	"weft/internal/clock"
 	"weft/resequencer"
 )
@@ -57,6 +58,7 @@ type Ingress[P any] struct {
 	beat     beat // of the reader
 	clock    clock.Clock
 	still    bool          // no goroutine reads: the time is virtual
+	tap      *tap.Tap      // where who captures sees packets; nil: nobody can
 	done     chan struct{} // closed when the reader has ended
 
 	mu    sync.Mutex // guards all that follows
@@ -72,6 +74,7 @@ type Ingress[P any] struct {
 	probed    []byte // a probe, behind room for an outer header
 	timer     clock.Timer
 	closed    bool
+	seen      *seen[P] // nil while nobody captures
 	stats     IngressStats
 }
 
@@ -187,6 +190,7 @@ func (in *Ingress[P]) round() error {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
+	in.watch(now)
 	for a, ok := in.from.next(); ok; a, ok = in.from.next() {
 		in.take(&a, now)
 	}
@@ -212,6 +216,7 @@ func (in *Ingress[P]) Receive(b []byte) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	now := in.clock.Now()
+	in.watch(now)
 	in.take(&Arrived{Bytes: b, Slot: lent}, now)
 	in.push(now)
 	in.release(now, false)
@@ -220,6 +225,9 @@ func (in *Ingress[P]) Receive(b []byte) {
 // take checks one packet of a batch and keeps it for push.
 func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 	in.stats.Packets++
+	if in.seen != nil {
+		in.seen.arrived(a, now)
+	}
 	in.segments = append(in.segments, flowcell.Packet{})
 	pkt := &in.segments[len(in.segments)-1]
 	if !in.check(pkt, a) {
@@ -247,10 +255,19 @@ func (in *Ingress[P]) take(a *Arrived, now time.Duration) {
 	case pkt.Flow.Proto == flowcell.ProtoUDP && !pkt.Fragment:
 		in.handover.arrivedDatagram(pkt, a.rest, now)
 		in.segments = in.segments[:len(in.segments)-1]
-		in.ready = in.datagrams.Push(pkt, in.to.Packet(pkt, a), now, in.ready)
+		in.ready = in.datagrams.Push(pkt, in.packet(pkt, a, now), now, in.ready)
 		return
 	}
-	in.packets = append(in.packets, in.to.Packet(pkt, a))
+	in.packets = append(in.packets, in.packet(pkt, a, now))
+}
+
+// packet turns a checked packet into the sink's form.
+func (in *Ingress[P]) packet(pkt *flowcell.Packet, a *Arrived, now time.Duration) P {
+	p := in.to.Packet(pkt, a)
+	if in.seen != nil {
+		in.seen.keep(p, pkt, now)
+	}
+	return p
 }
 
 // push gives the batch to the resequencer.
@@ -325,6 +342,9 @@ func (in *Ingress[P]) divide(d Divider, c resequencer.Config) {
 func (in *Ingress[P]) deliver() {
 	if len(in.ready) == 0 {
 		return
+	}
+	if in.seen != nil {
+		in.seen.delivered(in.ready, in.clock.Now())
 	}
 	merged := in.to.Deliver(in.ready)
 	in.stats.Merged += uint64(merged)

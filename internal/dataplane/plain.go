@@ -41,6 +41,7 @@ func (p *plainOutlet) flush() {
 }
 
 func (p *plainOutlet) write(bufs [][]byte) int {
+	p.e.show(bufs)
 	n, _ := p.dev.Write(bufs, link.SuperHeadroom)
 	return n
 }

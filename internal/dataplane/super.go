@@ -71,6 +71,9 @@ func (s *superOutlet) addWhole(o *Outgoing, now time.Duration) {
 		s.parts = append(s.parts, rest)
 	}
 	s.parts = append(s.parts, o.Parts[1:]...)
+	if s.e.tap.On() {
+		s.e.showParts(append([][]byte{head[link.VnetHeaderLen:]}, s.parts[1:]...), nil)
+	}
 	if err := s.dev.WriteParts(s.parts); err != nil {
 		stats.DeviceDrops++
 	} else {
@@ -87,6 +90,7 @@ func (s *superOutlet) flush() {
 }
 
 func (s *superOutlet) write(bufs [][]byte) int {
+	s.e.show(bufs)
 	n, _ := s.dev.WriteSuper(bufs, link.SuperHeadroom)
 	return n
 }

@@ -76,6 +76,7 @@ func (t *tunnelOutlet) end(o *Outgoing) {
 	if len(t.cuts) == 0 {
 		return
 	}
+	t.e.showParts(o.Parts, t.cuts[0].via)
 	if !t.gather(o) {
 		t.sendACKs()
 		t.send(o)

@@ -35,7 +35,7 @@ type socket struct {
 	web    handed
 }
 
-func newSocket(l net.Listener, path string, status func() any, c prometheus.Collector) *socket {
+func newSocket(l net.Listener, path string, status func() any, c prometheus.Collector, more []Route) *socket {
 	s := &socket{Listener: l, path: path, places: newPlaces(), status: status, web: handed{of: l, conns: make(chan net.Conn), done: make(chan struct{})}}
 	if u, ok := l.(*net.UnixListener); ok {
 		u.SetUnlinkOnClose(false) // Close looks first whose it is
@@ -50,7 +50,7 @@ func newSocket(l net.Listener, path string, status func() any, c prometheus.Coll
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Write(b)
-	})
+	}, more)
 	return s
 }
 

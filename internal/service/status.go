@@ -47,11 +47,11 @@ const maxStatus = 16 << 20
 
 // ServeStatus opens a Unix socket at path and answers who connects. One who says nothing, or
 // says no more, gets what status returns, as JSON; an HTTP request gets /metrics of c, /status,
-// or what root may see (see web). It replaces a socket that a crash left. Closing the closer
+// what more has, or what root may see (see web). It replaces a socket that a crash left. Closing the closer
 // ends this and removes the socket. Everybody may read it: counters are no secret. status is
 // called by one goroutine at a time, and c collects beside it; c nil means no metrics. If path is
 // NoStatus, ServeStatus does nothing. If path is "", it takes the one that standard returns.
-func ServeStatus(path string, standard func() (string, error), status func() any, c prometheus.Collector) (io.Closer, error) {
+func ServeStatus(path string, standard func() (string, error), status func() any, c prometheus.Collector, more ...Route) (io.Closer, error) {
 	switch path {
 	case NoStatus:
 		return io.NopCloser(nil), nil
@@ -76,7 +76,7 @@ func ServeStatus(path string, standard func() (string, error), status func() any
 	if err != nil {
 		return nil, err
 	}
-	s := newSocket(l, path, status, c)
+	s := newSocket(l, path, status, c, more)
 	go s.accept()
 	return s, nil
 }

@@ -110,10 +110,23 @@ func bodiless(h http.Handler) http.Handler {
 	})
 }
 
+// Route is what else a status socket answers by HTTP.
+type Route struct {
+	Pattern string // as http.ServeMux has it
+	Root    bool   // only root may ask
+	Handler http.Handler
+}
+
 // web returns the server of a status socket: /metrics for everybody, /status as the socket's
-// own protocol has it, /debug for root.
-func web(c prometheus.Collector, status http.HandlerFunc) *http.Server {
+// own protocol has it, /debug for root, and what more has.
+func web(c prometheus.Collector, status http.HandlerFunc, more []Route) *http.Server {
 	mux := http.NewServeMux()
+	for _, r := range more {
+		if r.Root {
+			r.Handler = onlyRoot(r.Handler)
+		}
+		mux.Handle(r.Pattern, r.Handler)
+	}
 	mux.Handle("GET /metrics", scrape(c))
 	mux.HandleFunc("GET /status", status)
 	mux.Handle("GET /debug/vars", onlyRoot(expvar.Handler()))
