@@ -138,6 +138,7 @@ func (r *hostReceiver) openUplink() (err error) {
 	if r.config.offloads() {
 		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{
 			Uplink: r.place.uplink.Name, Addresses: own, SuperBytes: r.config.SuperSegmentBytes, Datagrams: r.config.datagrams(),
+			Behind: r.config.behindHere(r.place), Forwarded: r.place.forwarded.of(),
 		}); err != nil {
 			return err
 		}

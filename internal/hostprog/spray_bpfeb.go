@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	sprayMapActive        = "active"
+	sprayMapBehind        = "behind"
 	sprayMapBounces       = "bounces"
 	sprayMapChoices       = "choices"
 	sprayMapClock         = "clock"
@@ -25,6 +26,7 @@ const (
 	sprayMapElephantFlows = "elephant_flows"
 	sprayMapElephantPins  = "elephant_pins"
 	sprayMapFlows         = "flows"
+	sprayMapForwarded     = "forwarded"
 	sprayMapGroups        = "groups"
 	sprayMapListedHosts   = "listed_hosts"
 	sprayMapListedPorts   = "listed_ports"
@@ -42,6 +44,7 @@ const (
 	sprayVarDreTarget     = "dre_target"
 	sprayVarDreTick       = "dre_tick"
 	sprayVarElephants     = "elephants"
+	sprayVarForwards      = "forwards"
 	sprayVarHeartbeat     = "heartbeat"
 	sprayVarListing       = "listing"
 	sprayVarPatience      = "patience"
@@ -104,6 +107,7 @@ type sprayProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayMapSpecs struct {
 	Active        *ebpf.MapSpec `ebpf:"active"`
+	Behind        *ebpf.MapSpec `ebpf:"behind"`
 	Bounces       *ebpf.MapSpec `ebpf:"bounces"`
 	Choices       *ebpf.MapSpec `ebpf:"choices"`
 	Clock         *ebpf.MapSpec `ebpf:"clock"`
@@ -112,6 +116,7 @@ type sprayMapSpecs struct {
 	ElephantFlows *ebpf.MapSpec `ebpf:"elephant_flows"`
 	ElephantPins  *ebpf.MapSpec `ebpf:"elephant_pins"`
 	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Forwarded     *ebpf.MapSpec `ebpf:"forwarded"`
 	Groups        *ebpf.MapSpec `ebpf:"groups"`
 	ListedHosts   *ebpf.MapSpec `ebpf:"listed_hosts"`
 	ListedPorts   *ebpf.MapSpec `ebpf:"listed_ports"`
@@ -132,6 +137,7 @@ type sprayVariableSpecs struct {
 	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
 	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
 	Elephants *ebpf.VariableSpec `ebpf:"elephants"`
+	Forwards  *ebpf.VariableSpec `ebpf:"forwards"`
 	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
 	Listing   *ebpf.VariableSpec `ebpf:"listing"`
 	Patience  *ebpf.VariableSpec `ebpf:"patience"`
@@ -163,6 +169,7 @@ func (o *sprayObjects) Close() error {
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayMaps struct {
 	Active        *ebpf.Map `ebpf:"active"`
+	Behind        *ebpf.Map `ebpf:"behind"`
 	Bounces       *ebpf.Map `ebpf:"bounces"`
 	Choices       *ebpf.Map `ebpf:"choices"`
 	Clock         *ebpf.Map `ebpf:"clock"`
@@ -171,6 +178,7 @@ type sprayMaps struct {
 	ElephantFlows *ebpf.Map `ebpf:"elephant_flows"`
 	ElephantPins  *ebpf.Map `ebpf:"elephant_pins"`
 	Flows         *ebpf.Map `ebpf:"flows"`
+	Forwarded     *ebpf.Map `ebpf:"forwarded"`
 	Groups        *ebpf.Map `ebpf:"groups"`
 	ListedHosts   *ebpf.Map `ebpf:"listed_hosts"`
 	ListedPorts   *ebpf.Map `ebpf:"listed_ports"`
@@ -186,6 +194,7 @@ type sprayMaps struct {
 func (m *sprayMaps) Close() error {
 	return _SprayClose(
 		m.Active,
+		m.Behind,
 		m.Bounces,
 		m.Choices,
 		m.Clock,
@@ -194,6 +203,7 @@ func (m *sprayMaps) Close() error {
 		m.ElephantFlows,
 		m.ElephantPins,
 		m.Flows,
+		m.Forwarded,
 		m.Groups,
 		m.ListedHosts,
 		m.ListedPorts,
@@ -215,6 +225,7 @@ type sprayVariables struct {
 	DreTarget *ebpf.Variable `ebpf:"dre_target"`
 	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
 	Elephants *ebpf.Variable `ebpf:"elephants"`
+	Forwards  *ebpf.Variable `ebpf:"forwards"`
 	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 	Listing   *ebpf.Variable `ebpf:"listing"`
 	Patience  *ebpf.Variable `ebpf:"patience"`

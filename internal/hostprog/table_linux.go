@@ -2,6 +2,7 @@ package hostprog
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -71,6 +72,7 @@ type ways struct {
 
 	fabric   *topology.Topology // whatever is down
 	all      []sprayRack        // by their numbers
+	behind   []sprayRack        // prefixes behind hosts of these
 	index    map[netip.Prefix]int
 	known    *sprayGroups
 	by       map[netip.Prefix]*sprayGroup // what is in racks
@@ -113,7 +115,7 @@ func (w *ways) six() bool { return w.fabric.Node(w.known.self).Addr.Is6() }
 // before and after.
 func (w *ways) size(spec *ebpf.CollectionSpec) {
 	n := uint32(max(1, len(w.all)))
-	racks, groups := n+2*maxAlone, 3*n+2*maxAlone
+	racks, groups := n+2*maxAlone+uint32(len(w.behind)), 3*n+2*maxAlone
 	if w.six() {
 		spec.Maps[sprayMapRacks6].MaxEntries = racks
 		spec.Maps[sprayMapGroups].MaxEntries += groups
@@ -132,15 +134,16 @@ func (w *ways) size(spec *ebpf.CollectionSpec) {
 // rack with other paths gets a group of another number, which ends the flowcells
 // under way: the receiver takes a gap inside a flowcell for loss.
 func (w *ways) change(t *topology.Topology) error {
-	racks := w.all
+	racks, touched := w.all, func(sprayRack) bool { return true }
 	if w.topology != nil {
 		changed, ok := w.topology.Diff(t)
 		if !ok {
 			return fmt.Errorf("%s is another fabric than %s; attach anew", t, w.topology)
 		}
-		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool {
-			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.edge) })
-		})
+		touched = func(r sprayRack) bool {
+			return slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.edge) })
+		}
+		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool { return !touched(r) })
 	}
 	if err := w.forget(); err != nil {
 		return err
@@ -151,7 +154,11 @@ func (w *ways) change(t *topology.Topology) error {
 			return err
 		}
 	}
+	was := maps.Clone(w.alone)
 	if err := w.leadAlone(t); err != nil {
+		return err
+	}
+	if err := w.leadBehind(t, func(b sprayRack) bool { return was[b.host] || w.alone[b.host] || touched(b) }); err != nil {
 		return err
 	}
 	w.topology = t
@@ -198,7 +205,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 			if !ok {
 				continue // its own
 			}
-			r.prefix = p
+			r.prefix, r.host = p, host
 			if err := w.lead(r, t); err != nil {
 				return err
 			}

@@ -96,7 +96,7 @@ SEC("tc") int weft_heed(struct __sk_buff *skb)
 	if (skb->protocol != bpf_htons(ETH_P_IP) || bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)))
 		return TC_ACT_UNSPEC;
 	if (!is_ipv4(&ip) || ip.protocol != PROTO_TCP || ip.frag_off & FRAGMENT ||
-	    !bpf_map_lookup_elem(&own, &ip.daddr))
+	    (!bpf_map_lookup_elem(&own, &ip.daddr) && !behind_at4(ip.daddr)))
 		return TC_ACT_UNSPEC;
 	if (!bpf_skb_load_bytes(skb, IP + header_length(&ip), &tcp, sizeof(tcp)) && tcp.flags & ACK) {
 		key.saddr = ip.daddr;
