@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -18,57 +17,19 @@ import (
 	"weft/topology"
 )
 
-// findForwarding finds out what there is behind this host that forwards, but for the prefixes
-// that a configuration names.
+// findForwarding finds out whether the kernel forwards packets.
 func (p *place) findForwarding() error {
 	on, err := os.ReadFile("/proc/sys/net/ipv4/ip_forward")
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("does the kernel forward packets: %w", err)
 	}
 	p.forwards = strings.TrimSpace(string(on)) == "1"
-	p.local = nil
-	if !p.forwards {
-		return nil
-	}
-	p.local, err = localNetworks(append(p.names(), p.uplink.Name))
-	return err
+	return nil
 }
 
-// localNetworks lists the networks of this machine's devices but for some, such as docker0's. Some
-// may lie within the fabric's prefixes, as podman's 10.88.0.0/16 does in a large computed fabric.
-func localNetworks(uplinks []string) (list []netip.Prefix, err error) {
-	devices, err := net.Interfaces()
-	if err != nil {
-		return nil, fmt.Errorf("networks of this machine: %w", err)
-	}
-	for _, d := range devices {
-		if d.Flags&(net.FlagLoopback|net.FlagPointToPoint) != 0 || d.Flags&net.FlagUp == 0 || slices.Contains(uplinks, d.Name) {
-			continue
-		}
-		addrs, err := d.Addrs()
-		if err != nil {
-			continue // it has just gone
-		}
-		for _, a := range addrs {
-			n, ok := a.(*net.IPNet)
-			if !ok {
-				continue
-			}
-			addr, _ := netip.AddrFromSlice(n.IP)
-			bits, _ := n.Mask.Size()
-			if prefix, err := addr.Unmap().Prefix(bits); err == nil && prefix.Addr().IsGlobalUnicast() && !prefix.IsSingleIP() {
-				list = append(list, prefix)
-			}
-		}
-	}
-	slices.SortFunc(list, netip.Prefix.Compare)
-	return slices.Compact(list), nil
-}
-
-// planForwarded has what this host forwards go by the fabric's routes, and adds those to what is
-// behind other hosts. What is behind this one, or one of its rack, the kernel's own routes lead to.
-func (c *Config) planForwarded(p place, o *hostsetup.Options) {
-	o.Forwarded = c.Forwarded
+// planBehind has what this host's programs send to what is behind other hosts go by the fabric's
+// routes. What is behind this one, or one of its rack, the kernel's own routes lead to.
+func (c *Config) planBehind(p place, o *hostsetup.Options) {
 	add := func(t *topology.Topology, self netip.Addr, fabric, rack *[]netip.Prefix, b hostprog.Behind) {
 		mine, _ := t.RackAt(self)
 		edge, ok := t.RackAt(b.Host)
@@ -86,22 +47,6 @@ func (c *Config) planForwarded(p place, o *hostsetup.Options) {
 			add(c.fabric, p.address, &o.Fabric, &o.Rack, b)
 		case o.Six != nil:
 			add(c.six(), o.Six.Address, &o.Six.Fabric, &o.Six.Rack, b)
-		}
-	}
-	if !c.Forwarded {
-		return
-	}
-	for _, n := range p.local {
-		fabric, rack := &o.Fabric, &o.Rack
-		if n.Addr().Is6() {
-			if o.Six == nil {
-				continue
-			}
-			fabric, rack = &o.Six.Fabric, &o.Six.Rack
-		}
-		within := slices.ContainsFunc(*fabric, func(f netip.Prefix) bool { return f.Bits() < n.Bits() && f.Contains(n.Addr()) })
-		if within && !slices.Contains(*rack, n) {
-			*rack = append(slices.Clip(*rack), n)
 		}
 	}
 }

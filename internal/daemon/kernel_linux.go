@@ -203,7 +203,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 		Datagrams: c.spraysDatagrams(), Elephants: c.duty(),
 		Conga:   conga.Config{Tau: c.Tau, RateBits: edgeRate(t, self)},
 		Require: c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
-		Behind: c.behind(p), Forwarded: p.forwarded.of(), CutForwarded: c.cutsForwarded(p),
+		Behind: c.behind(p), Forwarded: p.forwarded.of(), CutForwarded: c.cutsForwarded(p), MTU: p.mtu, Narrow: p.narrow,
 	}
 	if a := c.address6(); a.IsValid() {
 		o.Addresses = append(o.Addresses, a)

@@ -39,7 +39,6 @@ type place struct {
 	time      func() time.Time // of day, for the peers' keys; nil: the machine's
 	memory    int64            // that the control group allows, bytes; 0: no limit
 	log       *eventlog.Log    // for what follows failures
-	local     []netip.Prefix   // networks of this machine's other devices, such as a bridge of containers
 	forwards  bool             // the kernel forwards IPv4 packets
 	forwarded *forwarding      // what connections it forwards; nil: nobody notes them
 	short     bool             // super-segments of more than 64 KB have got lost
@@ -267,7 +266,7 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 			o.Six.Rack = t.RackPrefixesOf(edge, true)
 		}
 	}
-	c.planForwarded(p, &o)
+	c.planBehind(p, &o)
 	p.divide(&o)
 	return hostsetup.PlanFor(o)
 }

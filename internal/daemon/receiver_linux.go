@@ -65,7 +65,7 @@ func (c *Config) overhead() int {
 // start begins to move packets.
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
-	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
+	o := dataplaneConfig{address: r.place.address, behind: c.behindHere(r.place), address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: r.tun, name: r.place.name, peers: r.place.peers, joined: r.place.joined, room: c.room(), onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
 	r.admit6()

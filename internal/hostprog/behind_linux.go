@@ -90,6 +90,22 @@ func (w *ways) writeBehind(rack sprayRack) (err error) {
 	return err
 }
 
+// SetNarrow is SprayConfig.Narrow from now on.
+func (o *Spray) SetNarrow(narrow map[netip.Prefix]int) error {
+	return o.use(func() (err error) {
+		for _, w := range o.families() {
+			was := w.narrow
+			w.narrow = narrow
+			for _, rack := range w.all {
+				if was[rack.prefix] != narrow[rack.prefix] && w.by[rack.prefix] != nil {
+					err = errors.Join(err, w.write(rack, w.by[rack.prefix]), w.writeAlone(rack), w.writeBehind(rack))
+				}
+			}
+		}
+		return err
+	})
+}
+
 // Forwarded is the table of the TCP connections that a host forwards for containers and virtual
 // machines. The programs of a Spray write it, those of an Order and its user read it; it may
 // outlive them. Methods are safe for concurrent use.

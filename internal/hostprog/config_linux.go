@@ -37,6 +37,12 @@ type SprayConfig struct {
 	Behind []Behind
 	// Forwarded, if not nil, is where the program notes the TCP connections that this host forwards.
 	Forwarded *Forwarded
+	// MTU is the network's, in bytes, and Narrow says to which racks, by their prefixes, only
+	// smaller packets arrive without the outer header. What is forwarded and is longer leaves as it
+	// is. With Forwarded the program lowers the MSS of its connections to that. MTU 0 is the
+	// uplink's.
+	MTU    int
+	Narrow map[netip.Prefix]int
 	// CutForwarded has super-segments that this host forwards cut into packets as by CutLate, also
 	// where TCP cuts its own. It is for policies of packets, and hosts with one uplink.
 	CutForwarded bool

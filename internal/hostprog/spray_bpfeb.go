@@ -46,7 +46,9 @@ const (
 	sprayVarElephants     = "elephants"
 	sprayVarForwards      = "forwards"
 	sprayVarHeartbeat     = "heartbeat"
+	sprayVarHeeding       = "heeding"
 	sprayVarListing       = "listing"
+	sprayVarNetworkMtu    = "network_mtu"
 	sprayVarPatience      = "patience"
 	sprayVarReportAge     = "report_age"
 	sprayVarRequire       = "require"
@@ -133,19 +135,21 @@ type sprayMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayVariableSpecs struct {
-	Cutter    *ebpf.VariableSpec `ebpf:"cutter"`
-	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
-	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
-	Elephants *ebpf.VariableSpec `ebpf:"elephants"`
-	Forwards  *ebpf.VariableSpec `ebpf:"forwards"`
-	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
-	Listing   *ebpf.VariableSpec `ebpf:"listing"`
-	Patience  *ebpf.VariableSpec `ebpf:"patience"`
-	ReportAge *ebpf.VariableSpec `ebpf:"report_age"`
-	Require   *ebpf.VariableSpec `ebpf:"require"`
-	Several   *ebpf.VariableSpec `ebpf:"several"`
-	Simulated *ebpf.VariableSpec `ebpf:"simulated"`
-	Source6   *ebpf.VariableSpec `ebpf:"source6"`
+	Cutter     *ebpf.VariableSpec `ebpf:"cutter"`
+	DreTarget  *ebpf.VariableSpec `ebpf:"dre_target"`
+	DreTick    *ebpf.VariableSpec `ebpf:"dre_tick"`
+	Elephants  *ebpf.VariableSpec `ebpf:"elephants"`
+	Forwards   *ebpf.VariableSpec `ebpf:"forwards"`
+	Heartbeat  *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Heeding    *ebpf.VariableSpec `ebpf:"heeding"`
+	Listing    *ebpf.VariableSpec `ebpf:"listing"`
+	NetworkMtu *ebpf.VariableSpec `ebpf:"network_mtu"`
+	Patience   *ebpf.VariableSpec `ebpf:"patience"`
+	ReportAge  *ebpf.VariableSpec `ebpf:"report_age"`
+	Require    *ebpf.VariableSpec `ebpf:"require"`
+	Several    *ebpf.VariableSpec `ebpf:"several"`
+	Simulated  *ebpf.VariableSpec `ebpf:"simulated"`
+	Source6    *ebpf.VariableSpec `ebpf:"source6"`
 }
 
 // sprayObjects contains all objects after they have been loaded into the kernel.
@@ -221,19 +225,21 @@ func (m *sprayMaps) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayVariables struct {
-	Cutter    *ebpf.Variable `ebpf:"cutter"`
-	DreTarget *ebpf.Variable `ebpf:"dre_target"`
-	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
-	Elephants *ebpf.Variable `ebpf:"elephants"`
-	Forwards  *ebpf.Variable `ebpf:"forwards"`
-	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
-	Listing   *ebpf.Variable `ebpf:"listing"`
-	Patience  *ebpf.Variable `ebpf:"patience"`
-	ReportAge *ebpf.Variable `ebpf:"report_age"`
-	Require   *ebpf.Variable `ebpf:"require"`
-	Several   *ebpf.Variable `ebpf:"several"`
-	Simulated *ebpf.Variable `ebpf:"simulated"`
-	Source6   *ebpf.Variable `ebpf:"source6"`
+	Cutter     *ebpf.Variable `ebpf:"cutter"`
+	DreTarget  *ebpf.Variable `ebpf:"dre_target"`
+	DreTick    *ebpf.Variable `ebpf:"dre_tick"`
+	Elephants  *ebpf.Variable `ebpf:"elephants"`
+	Forwards   *ebpf.Variable `ebpf:"forwards"`
+	Heartbeat  *ebpf.Variable `ebpf:"heartbeat"`
+	Heeding    *ebpf.Variable `ebpf:"heeding"`
+	Listing    *ebpf.Variable `ebpf:"listing"`
+	NetworkMtu *ebpf.Variable `ebpf:"network_mtu"`
+	Patience   *ebpf.Variable `ebpf:"patience"`
+	ReportAge  *ebpf.Variable `ebpf:"report_age"`
+	Require    *ebpf.Variable `ebpf:"require"`
+	Several    *ebpf.Variable `ebpf:"several"`
+	Simulated  *ebpf.Variable `ebpf:"simulated"`
+	Source6    *ebpf.Variable `ebpf:"source6"`
 }
 
 // sprayPrograms contains all programs after they have been loaded into the kernel.

@@ -38,7 +38,12 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := spec.Variables[sprayVarSeveral].Set(len(o.uplinks) > 0); err != nil {
 		return err
 	}
-	if err := spec.Variables[sprayVarForwards].Set(cfg.Forwarded != nil); err != nil {
+	mtu := cfg.MTU
+	if mtu == 0 {
+		mtu = link.Attrs().MTU
+	}
+	o.forwards = cfg.Forwarded != nil
+	if err := errors.Join(spec.Variables[sprayVarForwards].Set(o.forwards), spec.Variables[sprayVarNetworkMtu].Set(uint32(mtu)), spec.Variables[sprayVarHeeding].Set(o.informs())); err != nil {
 		return err
 	}
 	behind := cfg.ownBehind()
@@ -173,6 +178,7 @@ func (o *Spray) findWays(cfg SprayConfig) (err error) {
 			o.ends[word] = a
 		}
 		w.addBehind(cfg.Behind)
+		w.narrow = cfg.Narrow
 		if cfg.StartPlain {
 			w.startPlain(cfg.StartCarried)
 		}

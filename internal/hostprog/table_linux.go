@@ -49,6 +49,7 @@ type rackValue struct {
 	SIDs          [16]byte
 	Plain         uint32
 	Outer         outerKind
+	Longest, _    uint32
 }
 
 // tickShift is from ns to the program's ticks, of bpf/cutter.h.
@@ -79,6 +80,7 @@ type ways struct {
 	alone    map[netip.Addr]bool          // hosts that have ways of their own
 	unused   []*sprayGroup                // in groups, but in no use since the last change
 	last     uint32                       // number of a group
+	narrow   map[netip.Prefix]int         // racks to which only smaller packets arrive
 	plain    map[netip.Prefix]bool        // racks to which packets leave as they are
 	epochs   map[netip.Prefix]uint32      // of racks that were plain once
 	epoch    uint32                       // the latest
@@ -268,6 +270,7 @@ func (w *ways) write(rack sprayRack, g *sprayGroup) error {
 	if w.six() {
 		value.Number = noNumber
 	}
+	value.Longest = uint32(w.narrow[rack.of])
 	if w.plain[rack.of] {
 		value.Plain = 1
 	}

@@ -18,7 +18,7 @@ const (
 	RuleTunnel = 5738 // a tunnel's own datagrams: go on behind the rest, at HostRuleEnd
 	RuleOut    = 5739 // what weft has written to the TUN: TableOut
 	RuleIn     = 5740 // what programs send: TableIn
-	RuleDirect = 5741 // what programs send past the TUN, and what is forwarded: TableOut
+	RuleDirect = 5741 // what programs send past the TUN: TableOut
 	RuleEnd    = 5742 // does nothing; where RuleTunnel leads
 
 	TableIn  = 5740 // routes into the TUN
@@ -46,10 +46,7 @@ type Options struct {
 
 	Fabric []netip.Prefix       // destinations whose packets the uplink's program encapsulates
 	Narrow map[netip.Prefix]int // of those, where only smaller packets arrive: the largest, bytes
-	Rack   []netip.Prefix       // of those, what is reached without: the host's own rack, and what is behind this host
-	// Forwarded says that packets that this host forwards to Fabric, such as those of containers,
-	// go by the same routes, so that they leave room for the outer header.
-	Forwarded bool
+	Rack   []netip.Prefix       // of those, what is reached without: the host's own rack
 
 	Six *Six // nil: IPv6 goes as the kernel has it
 
@@ -267,7 +264,7 @@ func (p *Plan) fabric(o Options) {
 		p.Rules = append(p.Rules, Rule{Priority: RuleOut, Iif: o.TUN, Table: TableOut})
 		p.Divert = append(p.Divert, Rule{Priority: RuleIn, Iif: "lo", Protocol: protoTCP, Table: TableIn})
 	}
-	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: o.from(), Table: TableOut})
+	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, Iif: "lo", Table: TableOut})
 	for _, table := range tables {
 		r := Route{Table: table, Device: o.Uplink, Gateway: o.Gateway, Src: o.Address, MTU: o.MTU}
 		for _, w := range o.Others {
@@ -278,15 +275,6 @@ func (p *Plan) fabric(o Options) {
 		}
 		p.lead(r, o.Fabric, o.Rack, o.Narrow)
 	}
-}
-
-// from is the Iif of the rule for what is sent: of this machine, or also of what is behind it. A
-// packet that comes out of the fabric is for neither, and meets a throw, or no route.
-func (o Options) from() string {
-	if o.Forwarded {
-		return ""
-	}
-	return "lo"
 }
 
 // lead adds routes to all prefixes but those of the host's own rack, and to the narrow ones
@@ -318,7 +306,7 @@ func (p *Plan) lead(r Route, fabric, rack []netip.Prefix, narrow map[netip.Prefi
 // TUN first.
 func (p *Plan) six(o Options) {
 	s := o.Six
-	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: o.from(), Table: TableOut})
+	p.Rules = append(p.Rules, Rule{Priority: RuleDirect, IPv6: true, Iif: "lo", Table: TableOut})
 	if o.TUN6 {
 		p.Divert = append(p.Divert, Rule{Priority: RuleIn, IPv6: true, Iif: "lo", Protocol: protoTCP, Table: TableIn})
 		p.lead(Route{Table: TableIn, Device: o.TUN, Src: s.Address, MTU: s.MTU}, s.Fabric, s.Rack, o.Narrow)

@@ -25,7 +25,7 @@
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
 	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS,
-	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, FORWARDED, COUNTED, PINNED, UNPINNED,
+	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, FORWARDED, FORWARDED_LONG, COUNTED, PINNED, UNPINNED,
 	NUM_COUNTERS
 };
 
@@ -99,6 +99,8 @@ struct rack {
 	union sids sids; /* with LABELS, what all paths share, 0 where they differ; else 0 */
 	__u32 plain; /* 1: packets to it leave as they are */
 	__u32 outer;
+	__u32 longest; /* forwarded packet, bytes without the outer header; 0: as the uplink has it */
+	__u32 unused;
 };
 
 /* The paths to some racks. */
@@ -414,7 +416,7 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	struct inner in;
 	__be32 path;
 	__u8 *cuts;
-	int verdict, cut = skb->tc_index == CUT;
+	int verdict, cut = skb->tc_index == CUT, forwarded_here;
 	__u32 device;
 
 	if (cut) {
@@ -438,8 +440,9 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	if (!g)
 		return pass(PASSED);
 	/* What has no socket here is forwarded. What was cut has lost its socket. */
-	if (forwards && !cut && (*cuts & BEHIND || !skb->sk))
-		note_forwarded(skb, &in);
+	forwarded_here = forwards && !cut && (*cuts & BEHIND || !skb->sk);
+	if (forwarded_here)
+		note_forwarded(skb, &in, rack);
 	if (rack->plain)
 		return pass(PLAIN);
 	if (!require && unattended())
@@ -451,8 +454,10 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	if (in.six && in.length == in.header && skb->len - IP > in.length)
 		return unable(MALFORMED);
 	each = headers(skb, &in);
+	if (forwarded_here && rack->longest && (skb->gso_size ? each + skb->gso_size : in.length) > rack->longest)
+		return unable(FORWARDED_LONG);
 	if (too_long(skb, &in, each, rack))
-		return unable(TOO_LONG);
+		return unable(forwarded_here ? FORWARDED_LONG : TOO_LONG);
 	segs = segments(skb, in.length, each);
 	device = cut ? 0 : cutting(skb, &in);
 	if (device) {
@@ -484,6 +489,8 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 {
 	return spray(skb, 0);
 }
+
+#include "arrives.h"
 
 /* The same under CONGA. The loader loads one of the two, by the name weft_spray. So under other policies
  * the verifier does not see what only CONGA calls. */
