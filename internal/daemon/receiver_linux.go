@@ -151,7 +151,7 @@ func (r *hostReceiver) openUplink() (err error) {
 	for _, a := range own {
 		rules = append(rules, hostprog.SteerRule{Address: a, What: hostprog.SteerTCP | hostprog.SteerTunnelErrors})
 	}
-	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
+	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules, Behind: r.config.behindHere(r.place)}); err != nil {
 		return err
 	}
 	o.Filter = r.steer.Filter()

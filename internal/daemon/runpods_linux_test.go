@@ -3,6 +3,7 @@ package daemon
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -42,7 +43,7 @@ func TestRun_containers(t *testing.T) {
 	}{
 		{"drb", "mode: auto\npolicy: drb\n", "later"},
 		{"presto", "mode: auto\npolicy: presto\n", "before"},
-		{"auto", "mode: auto\npolicy: auto\n", ""},
+		{"gateway", "mode: gateway\npolicy: presto\n", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := n.of(t)
@@ -72,8 +73,12 @@ func TestRun_containers(t *testing.T) {
 						n.exchangeAll(all, func(a, b container) *pair { return w.connect(n, a, b) }, bytes)
 					})
 					n.Logf("%-40s by core switch: %.1f %%", fmt.Sprintf("%s, %s, others' programs: %q", c.name, w.name, foreign), shares)
+					off := 2.0 // a flowcell is a percent of what one connection sends
+					if c.name == "drb" {
+						off = 0.5
+					}
 					for _, share := range shares {
-						if share < 24 || share > 26 {
+						if share < 25-off || share > 25+off {
 							t.Errorf("%s: shares %.1f %%, want 25 each", w.name, shares)
 							break
 						}
@@ -96,12 +101,12 @@ func TestRun_containers(t *testing.T) {
 					t.Errorf("%s: what is behind hosts: %v", h, s)
 				}
 			}
-			n.others(all, true)
+			n.others(all, true, c.name == "gateway")
 			n.killed(all, daemons, c.config)
 			for _, d := range daemons {
 				d.end(syscall.SIGTERM)
 			}
-			n.others(all, false)
+			n.others(all, false, false)
 		})
 	}
 }
@@ -153,8 +158,9 @@ func mssOf(n *network, c net.Conn) (mss int) {
 }
 
 // others has containers exchange data with those that are reached in other ways. sprayed says that
-// the first one's packets are sprayed.
-func (n *network) others(all []container, sprayed bool) {
+// the first one's packets are sprayed. In mode gateway the other end's MSS is its own if it runs no weft:
+// packets to it are too long, and go plain.
+func (n *network) others(all []container, sprayed, gateway bool) {
 	n.Helper()
 	a, own := all[0], podHosts[all[0].host]
 	plain := "h2.1.3" // without a daemon
@@ -169,7 +175,7 @@ func (n *network) others(all []container, sprayed bool) {
 		n.link([2]string{podHosts[1], own}, n.nsOf(podHosts[1]), "", a.ns, a.routed()+":0", a.routed()+":0"),
 	} {
 		p.exchange(300_000)
-		if p.ends[0] == p.ends[1] || !sprayed {
+		if p.ends[0] == p.ends[1] || !sprayed || gateway && slices.Contains(p.ends[:], plain) {
 			continue
 		}
 		for _, c := range []net.Conn{p.a, p.b} {

@@ -15,7 +15,7 @@ type Behind struct {
 // maxBehind bounds the prefixes behind a host; MAX_BEHIND in bpf/behind.h.
 const maxBehind = 1024
 
-// maxForwarded bounds the connections that are noted; bpf/behind.h.
+// maxForwarded bounds the connections that are noted; bpf/forwarded.h.
 const maxForwarded = 65536
 
 func checkBehind(list []netip.Prefix) error {

@@ -133,7 +133,7 @@ func NewForwarded() (*Forwarded, error) {
 // Close frees the table once no program uses it.
 func (f *Forwarded) Close() error { return f.m.Close() }
 
-// connectionKey is struct connection of bpf/behind.h.
+// connectionKey is struct connection of bpf/forwarded.h.
 type connectionKey struct {
 	Remote, Local [16]byte
 	Ports         [4]byte

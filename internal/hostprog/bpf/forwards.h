@@ -1,4 +1,4 @@
-/* Notes the connections of containers and virtual machines behind this host (behind.h). */
+/* Notes the connections of containers and virtual machines behind this host (forwarded.h). */
 
 /* Whether it does. The loader sets it. */
 volatile const __u8 forwards = 0;

@@ -20,7 +20,7 @@
 // does. A segment that is further from its flow than a sender can be goes to the kernel at
 // once, and changes nothing, until several in a row go on there. And the reader gets at will
 // only packets of flows that have a socket, or that this host forwards to containers that have
-// answered (behind.h). It gets none of those in which nobody takes part: another program may have
+// answered (forwarded.h). It gets none of those in which nobody takes part: another program may have
 // them for a container, unknown to the kernel, which would reset the connection. The others, of
 // connections that are being opened, share a budget. The second program looks for the socket,
 // since a filter cannot.
@@ -34,6 +34,7 @@
 #include "tracks.h"
 #include "listed.h"
 #include "behind.h"
+#include "forwarded.h"
 
 #define WAYS 4 /* of a bucket; hostprog.orderWays */
 #define BUCKETS 16384 /* hostprog.orderBuckets */

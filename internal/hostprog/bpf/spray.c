@@ -74,6 +74,7 @@ struct {
 #define CUTS 1
 
 #include "behind.h"
+#include "forwarded.h"
 
 struct prefix {
 	__u32 length;
