@@ -9,6 +9,7 @@ import (
 	"weft/encap"
 	"weft/internal/config"
 	"weft/internal/eventlog"
+	"weft/internal/hostprog"
 	"weft/internal/scheduling"
 	"weft/internal/service"
 	"weft/resequencer"
@@ -43,6 +44,8 @@ type Config struct {
 	ReceiversResequence config.Choice `yaml:"receivers_resequence"`
 	Resequence          config.Choice `yaml:"resequence"`
 	Datagrams           []string      `yaml:"datagrams"`
+	Forwarded           bool          `yaml:"forwarded"`
+	Behind              []Behind      `yaml:"behind"`
 	Resequencer         Resequencer   `yaml:"resequencer"`
 	Failures            Failures      `yaml:"failures"`
 	QCN                 QCN           `yaml:"qcn"`
@@ -60,10 +63,11 @@ type Config struct {
 	Log  eventlog.Options `yaml:"log"`
 
 	views
-	lines config.Lines
-	by    string // of Encapsulation, the one in use; "" for the first
-	auto  settled
-	order config.Choice // whether a daemon that has begun restores the order in mode offload; Auto before
+	inGraph []hostprog.Behind // what the graph says is behind hosts
+	lines   config.Lines
+	by      string // of Encapsulation, the one in use; "" for the first
+	auto    settled
+	order   config.Choice // whether a daemon that has begun restores the order in mode offload; Auto before
 }
 
 // Resequencer is the section "resequencer": see resequencer.Config.

@@ -66,6 +66,7 @@ type state struct {
 	reloads int
 	repairs service.Repairs
 	trouble trouble
+	noted   *forwarding // connections that are forwarded; nil: none are noted
 	supers  supers
 	early   string // why super-segments are not cut late, as was logged
 	pacer   pacer  // nil: none; for the whole run
@@ -154,6 +155,9 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		}
 	}
 	p.time, p.memory, p.short, p.log, p.tap = d.time, d.memory, d.supers.lost(), d.log, &d.tap
+	if p.forwarded, err = d.noteForwarded(c, p); err != nil {
+		return err
+	}
 	d.place, d.topology = p, c.fabric
 	if c.receives() {
 		if d.receiver, err = d.kernel.open(c, p, plan); err != nil {
@@ -322,6 +326,9 @@ func (d *daemon) giveBack() (asked []io.Closer, err error) {
 	if d.pacer != nil {
 		err = errors.Join(err, d.pacer.Close())
 	}
+	if d.noted != nil {
+		err = errors.Join(err, d.noted.close())
+	}
 	if d.scheduler != nil {
 		d.pinned.use(nil)
 		err = errors.Join(err, d.scheduler.Close())
@@ -334,7 +341,7 @@ func (d *daemon) giveBack() (asked []io.Closer, err error) {
 			asked = append(asked, c)
 		}
 	}
-	d.setup, d.pacer, d.scheduler, d.learner, d.status, d.metrics = nil, nil, nil, nil, nil, nil
+	d.setup, d.pacer, d.noted, d.scheduler, d.learner, d.status, d.metrics = nil, nil, nil, nil, nil, nil, nil
 	return asked, err
 }
 

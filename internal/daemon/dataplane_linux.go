@@ -28,7 +28,8 @@ type dataplane interface {
 // dataplaneConfig is what it needs.
 type dataplaneConfig struct {
 	address       netip.Addr
-	address6      netip.Addr // the zero Addr if IPv6 is nobody's concern
+	behind        []netip.Prefix // this host
+	address6      netip.Addr     // the zero Addr if IPv6 is nobody's concern
 	topology      *topology.Topology
 	topology6     *topology.Topology // that IPv6 of programs is carried through; nil: none is
 	carrier       encap.Carrier
@@ -62,7 +63,7 @@ type peer struct {
 // startDataplane is a variable for the tests, which have simpler ones. The
 // devices are the dataplane's when it succeeds.
 var startDataplane = func(c dataplaneConfig) (dataplane, error) {
-	o := plane.GatewayConfig{Address: c.address, Address6: c.address6, Policy: c.policy, PolicyOptions: c.options,
+	o := plane.GatewayConfig{Address: c.address, Address6: c.address6, Behind: c.behind, Policy: c.policy, PolicyOptions: c.options,
 		Resequencer: c.resequencer, Programs: c.programs, Evidence: c.evidence, BeatIn: c.beatIn, BeatOut: c.beatOut, Tap: c.tap}
 	if c.tunnel != nil {
 		o.Tunnel = &plane.Tunnel{Underlay: c.tunnel, Name: c.name, Peers: slices.Concat(stackPeers(c.peers), c.joined), Room: c.room, ZeroChecksum: c.zeroChecksum, Time: c.time}

@@ -68,6 +68,7 @@ func (f *hostFollower) probe(c *Config, at place, t *topology.Topology) error {
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{by, t, c}) },
 	}
+	p.Forwarded = at.forwarded.to(false)
 	if f.seen != nil && by == f.used {
 		p.Observe = f.seen.observe
 	}

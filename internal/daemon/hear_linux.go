@@ -143,6 +143,11 @@ func (d *daemon) setNarrow(c *Config, to *liveness.Carriage, six course) error {
 	if err := d.changeSetUp(former, plan); err != nil { // such as while the uplink is down
 		d.complain(time.Now(), err.Error())
 	}
+	if s, ok := d.spray.(interface {
+		SetNarrow(map[netip.Prefix]int) error
+	}); ok {
+		return s.SetNarrow(narrow)
+	}
 	return nil
 }
 

@@ -38,6 +38,7 @@ type kernel struct {
 	sample  func(prober.SamplerConfig) (sampler, error)
 	follow  func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
 	pace    func(pacing.Config) (pacer, error)
+	note    func() (*hostprog.Forwarded, error)
 }
 
 // hostSetup is *hostsetup.Setup: settings, addresses, routes and rules.
@@ -123,6 +124,7 @@ func theKernel() kernel {
 			return s, nil
 		},
 		follow: follow,
+		note:   hostprog.NewForwarded,
 		pace: func(c pacing.Config) (pacer, error) {
 			h, err := pacing.Open(c)
 			if err != nil {
@@ -152,6 +154,9 @@ func lookAround(p place) (place, error) {
 		p.uplink = u
 	}
 	p.findStrictUplinks()
+	if err := p.findForwarding(); err != nil {
+		return p, err
+	}
 	has, err := hostsetup.HasAddress(p.address)
 	if err != nil {
 		return p, err
@@ -198,6 +203,7 @@ func (c *Config) spray(p place, t, six *topology.Topology) hostprog.SprayConfig 
 		Datagrams: c.spraysDatagrams(), Elephants: c.duty(),
 		Conga:   conga.Config{Tau: c.Tau, RateBits: edgeRate(t, self)},
 		Require: c.Require, StartPlain: c.proves(), Uplinks: p.sprayUplinks(),
+		Behind: c.behind(p), Forwarded: p.forwarded.of(), CutForwarded: c.cutsForwarded(p), MTU: p.mtu, Narrow: p.narrow,
 	}
 	if a := c.address6(); a.IsValid() {
 		o.Addresses = append(o.Addresses, a)
@@ -239,7 +245,12 @@ func (c *Config) sampling(p place, t *topology.Topology, s sprayer) prober.Sampl
 		o.RateBits = edgeRate(t, self)
 	}
 	if program, ok := s.(*hostprog.Spray); ok && c.samples() {
-		o.Active, o.Decide = program.Active, program.Choose
+		o.Active = func(f func(netip.Prefix, netip.Addr, uint64)) error {
+			return program.Active(func(rack netip.Prefix, host netip.Addr, flowcells uint64) {
+				f(rack, p.forwarded.hostOf(host), flowcells)
+			})
+		}
+		o.Decide = program.Choose
 	}
 	return o
 }

@@ -29,19 +29,21 @@ type place struct {
 	strict  []string         // devices whose reverse path filter would be in the way
 	filter  int              // net.ipv4.conf.all.rp_filter
 
-	address6 netip.Addr           // to which the order of what arrives is restored; the zero Addr if there is none
-	gateway6 netip.Addr           // the switch behind the uplink, to IPv6; the zero Addr if the fabric is on the link
-	no6      string               // why IPv6 packets are not carried, though the fabric has IPv6
-	homeless bool                 // the host has lost the address
-	narrow   map[netip.Prefix]int // racks to which only smaller packets arrive: how large, in bytes
-	name     string
-	peers    []peer
-	joined   []mesh.Peer      // by a directory
-	time     func() time.Time // of day, for the peers' keys; nil: the machine's
-	memory   int64            // that the control group allows, bytes; 0: no limit
-	tap      *tap.Tap         // where who captures sees packets
-	log      *eventlog.Log    // for what follows failures
-	short    bool             // super-segments of more than 64 KB have got lost
+	address6  netip.Addr           // to which the order of what arrives is restored; the zero Addr if there is none
+	gateway6  netip.Addr           // the switch behind the uplink, to IPv6; the zero Addr if the fabric is on the link
+	no6       string               // why IPv6 packets are not carried, though the fabric has IPv6
+	homeless  bool                 // the host has lost the address
+	narrow    map[netip.Prefix]int // racks to which only smaller packets arrive: how large, in bytes
+	name      string
+	peers     []peer
+	joined    []mesh.Peer      // by a directory
+	time      func() time.Time // of day, for the peers' keys; nil: the machine's
+	memory    int64            // that the control group allows, bytes; 0: no limit
+	tap       *tap.Tap         // where who captures sees packets
+	log       *eventlog.Log    // for what follows failures
+	forwards  bool             // the kernel forwards IPv4 packets
+	forwarded *forwarding      // what connections it forwards; nil: nobody notes them
+	short     bool             // super-segments of more than 64 KB have got lost
 }
 
 func (c *Config) find(ctx context.Context) (place, error) {
@@ -64,6 +66,9 @@ func (c *Config) find(ctx context.Context) (place, error) {
 		return p, err
 	}
 	p.findStrictUplinks()
+	if err := p.findForwarding(); err != nil {
+		return p, err
+	}
 	if c.Gateway.IsValid() {
 		p.uplink.Gateway = c.Gateway
 	}
@@ -263,6 +268,7 @@ func (c *Config) plan(p place) (hostsetup.Plan, error) {
 			o.Six.Rack = t.RackPrefixesOf(edge, true)
 		}
 	}
+	c.planBehind(p, &o)
 	p.divide(&o)
 	return hostsetup.PlanFor(o)
 }

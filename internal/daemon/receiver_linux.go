@@ -65,7 +65,7 @@ func (c *Config) overhead() int {
 // start begins to move packets.
 func (r *hostReceiver) start(hostsetup.Plan) (err error) {
 	c := r.config
-	o := dataplaneConfig{address: r.place.address, address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
+	o := dataplaneConfig{address: r.place.address, behind: c.behindHere(r.place), address6: r.place.address6, topology: c.fabric, topology6: c.diverted6(), carrier: c.carrier(), zeroChecksum: c.UDP.ZeroChecksum, policy: c.Policy, options: c.policyOptions(),
 		programs: r.tun, name: r.place.name, peers: r.place.peers, joined: r.place.joined, room: c.room(), onlyReceiving: c.offloads(),
 		evidence: c.Failures.Probes && !c.tunnels()}
 	r.admit6()
@@ -138,6 +138,7 @@ func (r *hostReceiver) openUplink() (err error) {
 	if r.config.offloads() {
 		if r.order, err = hostprog.AttachOrder(hostprog.OrderConfig{
 			Uplink: r.place.uplink.Name, Addresses: own, SuperBytes: r.config.SuperSegmentBytes, Datagrams: r.config.datagrams(),
+			Behind: r.config.behindHere(r.place), Forwarded: r.place.forwarded.of(),
 		}); err != nil {
 			return err
 		}
@@ -150,7 +151,7 @@ func (r *hostReceiver) openUplink() (err error) {
 	for _, a := range own {
 		rules = append(rules, hostprog.SteerRule{Address: a, What: hostprog.SteerTCP | hostprog.SteerTunnelErrors})
 	}
-	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules}); err != nil {
+	if r.steer, err = hostprog.AttachSteer(hostprog.SteerConfig{Uplink: r.place.uplink.Name, Rules: rules, Behind: r.config.behindHere(r.place)}); err != nil {
 		return err
 	}
 	o.Filter = r.steer.Filter()

@@ -9,7 +9,7 @@ import (
 
 // reloadable are the keys of the file that a running daemon can change, besides the
 // keys of peers that have one.
-var reloadable = []string{"topology", "policy", "flowcell_bytes", "flowlet_gap", "samples", "expiry", "samples_only", "tau", "groups", "receivers_resequence", "failures", "drain", "congestion_control", "congestion_control_prefixes"}
+var reloadable = []string{"topology", "policy", "flowcell_bytes", "flowlet_gap", "samples", "expiry", "samples_only", "tau", "groups", "receivers_resequence", "failures", "drain", "behind", "congestion_control", "congestion_control_prefixes"}
 
 // canBecome names a key that differs and cannot while the daemon runs.
 func (c *Config) canBecome(next *Config) error {

@@ -112,7 +112,11 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 		t = next.fabric
 	}
 	sameDatagrams := reflect.DeepEqual(next.spraysDatagrams(), c.old.spraysDatagrams())
-	replaces := d.spray != nil && (!same || !samePolicy || !sameDatagrams)
+	sameBehind := slices.Equal(next.behind(d.place), c.old.behind(d.place))
+	if d.receiver != nil && !slices.Equal(next.behindHere(d.place), c.old.behindHere(d.place)) {
+		return nil, next.lines.Errorf("behind", "what is behind this host itself cannot change while the daemon restores the order; restart it (systemctl restart weft-host)")
+	}
+	replaces := d.spray != nil && (!same || !samePolicy || !sameDatagrams || !sameBehind)
 	if (anew || replaces) && next.needsGateway() { // each part would wait for it, and again on the way back
 		if err := d.kernel.reach(d.place); err != nil {
 			return nil, err
@@ -120,6 +124,9 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 	}
 	if replaces {
 		c.replaceProgram(t)
+	}
+	if !sameBehind {
+		c.add(func() error { d.noted.find(next, d.place); return nil }, func() error { d.noted.find(c.old, d.place); return nil })
 	}
 	if d.receiver != nil && !samePolicy {
 		c.add(func() error { return c.setPolicy(next) }, func() error { return c.setPolicy(c.old) })

@@ -62,7 +62,7 @@ func (f *hostFollower) probe6(c *Config, at place) error {
 	opened, err := prober.Open(prober.Config{
 		Journal:   f.paths.Journal(byIPv6),
 		Interface: at.uplink.Name, Uplinks: at.present(), Address: c.address6(), Topology: c.six(),
-		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require, Observe: observe,
+		Carrier: c.carrier(), Gateway: at.gateway6, MTU: at.mtu, Require: c.Require, Observe: observe, Forwarded: at.forwarded.to(true),
 		Interval: o.Interval, Multiplier: o.Multiplier, Budget: o.Budget, Floor: o.Floor, Seed: rand.Uint64(),
 		Deliver: func(t *topology.Topology, c *liveness.Carriage) { f.tell(news{byIPv6, t, c}) },
 	})

@@ -57,6 +57,10 @@ type Status struct {
 	// Reach counts the racks, and says how the paths to those in use are.
 	Reach *ReachStatus `json:"reach,omitempty"` // with probes
 
+	// Behind lists prefixes behind hosts, of which BehindUnnamed are left out.
+	Behind        []BehindStatus `json:"behind,omitempty"`
+	BehindUnnamed int            `json:"behind_unnamed,omitempty"`
+
 	// Congestion is what the policy knows about the paths to racks in use. Offload says how
 	// often the program at the uplink has chosen each path.
 	Congestion []stack.Congestion `json:"congestion,omitempty"`
@@ -101,6 +105,14 @@ type RackStatus struct {
 	Plain  bool   `json:"plain"`         // as the kernel's own routes have it, for want of proof that the carrier works
 	MTU    int    `json:"mtu,omitempty"` // of packets without the outer header, bytes
 	Why    string `json:"why,omitempty"`
+}
+
+// BehindStatus is a prefix of containers or virtual machines whose packets a host forwards.
+type BehindStatus struct {
+	Prefix string `json:"prefix"`
+	Host   string `json:"host"`
+	Rack   string `json:"rack,omitempty"` // the host's; "": the fabric has no such host, and packets go plain
+	Own    bool   `json:"own,omitempty"`  // this host
 }
 
 // SampleStatus counts the samples of paths' congestion.

@@ -121,6 +121,7 @@ func (d *daemon) copied() (s Status, b basis) {
 		s.Uplinks = d.uplinkStatus()
 	}
 	s.Others = d.others
+	s.Behind, s.BehindUnnamed = c.behindStatus(d.place)
 	if d.learner != nil {
 		s.BGP = d.learner.status()
 	}

@@ -28,7 +28,7 @@ const (
 // validate checks what can be checked without looking at the machine, and
 // resolves topology and keys. The first error names its key and line.
 func (c *Config) validate() error {
-	for _, check := range []func() error{c.checkMode, c.checkFabric, c.checkPolicy, c.checkSupers, c.checkFailures, c.checkResequencer, c.checkTUN, c.checkUDP, c.checkRest, c.checkDatagrams, c.checkCongestion, c.checkQCN, c.checkScheduler} {
+	for _, check := range []func() error{c.checkMode, c.checkFabric, c.checkPolicy, c.checkSupers, c.checkFailures, c.checkResequencer, c.checkTUN, c.checkUDP, c.checkRest, c.checkDatagrams, c.checkBehind, c.checkCongestion, c.checkQCN, c.checkScheduler} {
 		if err := check(); err != nil {
 			return err
 		}

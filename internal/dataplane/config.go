@@ -19,7 +19,8 @@ import (
 // describe the fields.
 type Config struct {
 	Address  netip.Addr
-	Address6 netip.Addr // of the same host, IPv6; zero: none
+	Address6 netip.Addr     // of the same host, IPv6; zero: none
+	Behind   []netip.Prefix // what is behind this host, to which packets are handed over, too
 	Topology *topology.Topology
 	// Topology6 is the same fabric as Address6 sees it; nil: IPv6 has no bouncing addresses.
 	Topology6 *topology.Topology

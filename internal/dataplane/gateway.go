@@ -35,6 +35,8 @@ type GatewayConfig struct {
 	Address6 netip.Addr
 	// Topology is the fabric as it stands; SetTopology replaces it. Required.
 	Topology *topology.Topology
+	// Behind are prefixes of containers behind the host, whose packets the kernel forwards.
+	Behind []netip.Prefix
 	// Topology6 is the same as Address6 sees it. IPv6 packets of programs are then
 	// encapsulated, in IPv6. They leave by Fabric, which must have a gateway: a kernel
 	// forwards IPv6 that comes from a TUN only if it forwards that of all devices, and then
@@ -164,7 +166,7 @@ func NewGateway(c GatewayConfig) (*Gateway, error) {
 // validate returns what egress and ingress go by.
 func (c *GatewayConfig) validate() (Config, error) {
 	host := Config{
-		Address: c.Address.Unmap(), Address6: c.Address6, Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
+		Address: c.Address.Unmap(), Address6: c.Address6, Behind: c.Behind, Topology: c.Topology, Device: c.Programs, Tunnel: c.Tunnel, Policy: c.Policy, PolicyOptions: c.PolicyOptions,
 		Resequencer: c.Resequencer, Seed: c.Seed, Timestamps: true, Carrier: c.Carrier, Clock: c.Clock,
 	}
 	switch {

@@ -31,6 +31,22 @@ type SprayConfig struct {
 	// whose inner source is the outer one.
 	Addresses []netip.Addr
 
+	// Behind are prefixes behind hosts. The program sprays packets from those that are behind this
+	// host, whose Host is one of Addresses, and leads packets to the others by the paths to the
+	// host that they are behind. Cut is for them, too. At most 1,024 may be behind this host.
+	Behind []Behind
+	// Forwarded, if not nil, is where the program notes the TCP connections that this host forwards.
+	Forwarded *Forwarded
+	// MTU is the network's, in bytes, and Narrow says to which racks, by their prefixes, only
+	// smaller packets arrive without the outer header. What is forwarded and is longer leaves as it
+	// is. With Forwarded the program lowers the MSS of its connections to that. MTU 0 is the
+	// uplink's.
+	MTU    int
+	Narrow map[netip.Prefix]int
+	// CutForwarded has super-segments that this host forwards cut into packets as by CutLate, also
+	// where TCP cuts its own. It is for policies of packets, and hosts with one uplink.
+	CutForwarded bool
+
 	Topology *topology.Topology
 	Self     topology.NodeID // the host that this is
 	Policy   policy.Policy   // one for which Policy.AtUplink is true
@@ -142,6 +158,12 @@ func (c SprayConfig) check() error {
 	if c.PerPacketTCP && c.Policy.Unit.Kind != flowcell.UnitPacket {
 		return fmt.Errorf("PerPacketTCP with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
 	}
+	if err := checkBehind(c.ownBehind()); err != nil {
+		return fmt.Errorf("Behind: %w", err)
+	}
+	if c.CutForwarded && c.Policy.Unit.Kind != flowcell.UnitPacket {
+		return fmt.Errorf("CutForwarded with policy %s, which chooses per %v; leave it out or use a policy of packets", c.Policy.Name, c.Policy.Unit)
+	}
 	if c.CutLate && !c.PerPacketTCP {
 		return errors.New("CutLate without PerPacketTCP, which cuts at all; set both")
 	}
@@ -217,7 +239,7 @@ func (c SprayConfig) self6() (topology.NodeID, bool) {
 // cuts is an address's value in the map own of bpf/spray.c.
 func (c SprayConfig) cuts(own netip.Addr) uint8 {
 	if slices.Contains(c.Cut, own) {
-		return 1
+		return ownCuts
 	}
 	return 0
 }

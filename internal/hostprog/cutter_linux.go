@@ -31,7 +31,8 @@ import (
 //
 // A cutter is guarded by program.mu.
 type cutter struct {
-	wanted bool // SprayConfig.CutLate, and one uplink
+	wanted bool // SprayConfig.CutLate or CutForwarded, and one uplink
+	tcp    bool // of these CutLate: while there is a device, TCP does not cut itself
 	uplink netlink.Link
 	to     *ebpf.Variable // where the program reads the device's index
 	index  int            // of the device; 0: none, and TCP cuts itself
@@ -51,15 +52,16 @@ func cutterName(uplink netlink.Link) string {
 
 // attachCutting attaches the program, with what cuts super-segments if something is to.
 func (o *Spray) attachCutting(cfg SprayConfig, link netlink.Link) error {
+	o.cutter.tcp = cfg.CutLate
 	switch {
-	case !cfg.CutLate:
+	case !cfg.CutLate && !cfg.CutForwarded:
 	case len(cfg.Uplinks) > 0:
 		o.cutter.why = "the host has several uplinks"
 	default:
 		o.cutter.open(o.handle, link, o.cutterAt, time.Now())
 	}
 	late := o.cutter.index != 0
-	cfg.PerPacketTCP = cfg.PerPacketTCP && !late
+	cfg.PerPacketTCP = cfg.PerPacketTCP && !(late && cfg.CutLate)
 	err := o.cutter.begin()
 	if err == nil {
 		err = o.attachWith(cfg.settings(link))
@@ -196,7 +198,7 @@ func (c *cutter) mend(h *netlink.Handle, s *kernel.Settings, now time.Time) (men
 	if was == 0 {
 		mended = []string{"made " + name + ", which could not be made before"}
 	}
-	if s.Wanted(kernel.GSOSegments) == 0 {
+	if s.Wanted(kernel.GSOSegments) == 0 || !c.tcp {
 		return mended, nil
 	}
 	return mended, s.Want(h, c.uplink, kernel.GSOSegments, 0)
@@ -205,7 +207,7 @@ func (c *cutter) mend(h *netlink.Handle, s *kernel.Settings, now time.Time) (men
 // doWithout has TCP cut itself.
 func (c *cutter) doWithout(h *netlink.Handle, s *kernel.Settings, why error, now time.Time) (mended []string, err error) {
 	c.fail(h, why, now)
-	if s.Wanted(kernel.GSOSegments) == 1 {
+	if s.Wanted(kernel.GSOSegments) == 1 || !c.tcp {
 		return nil, nil
 	}
 	if err := s.Want(h, c.uplink, kernel.GSOSegments, 1); err != nil {
@@ -250,7 +252,7 @@ func detachCutter(uplink string) (removed bool, err error) {
 func (o *Spray) CutsLate() (late bool, why string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.cutter.index != 0, o.cutter.why
+	return o.cutter.index != 0 && o.cutter.tcp, o.cutter.why
 }
 
 // LateStats counts what SprayConfig.CutLate hands over, in segments. What has not returned is

@@ -93,7 +93,7 @@ func (o *Spray) Elephants() (s elephant.ProgramStats, err error) {
 		return s, errNoElephants
 	}
 	err = o.use(func() error {
-		var others [23]uint64 // of SprayStats
+		var others [25]uint64 // of SprayStats
 		var sums []*uint64
 		for i := range others {
 			sums = append(sums, &others[i])

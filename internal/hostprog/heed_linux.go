@@ -51,9 +51,12 @@ func (o *Spray) informed(c conga.Config, spec *ebpf.CollectionSpec) error {
 		spec.Variables[sprayVarSimulated].Set(simulated))
 }
 
-// loadHeeds loads what takes marks in and off at each uplink.
+// informs reports whether the policy is CONGA.
+func (o *Spray) informs() bool { return o.ways.known.how.mode == sprayInformed }
+
+// loadHeeds loads what takes marks in and off at each uplink, or lowers the MSS of what comes.
 func (o *Spray) loadHeeds(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) error {
-	if o.ways.known.how.mode != sprayInformed {
+	if !o.informs() && !o.forwards {
 		return nil
 	}
 	devices := []string{o.at.Link.Attrs().Name}
@@ -84,11 +87,11 @@ func (o *Spray) loadHeeds(spec *ebpf.CollectionSpec, maps map[string]*ebpf.Map) 
 	return nil
 }
 
-// sweepHeeds removes what a process that has crashed under CONGA has left at ingress, if other policies
+// sweepHeeds removes what a process that has crashed has left at ingress, if a program that needs nothing there
 // took the place of its program. What a Spray of this process has there its Close removes: until then
 // it goes on taking marks off.
 func (o *Spray) sweepHeeds() (err error) {
-	if o.ways.known.how.mode == sprayInformed {
+	if o.informs() || o.forwards {
 		return nil
 	}
 	for _, p := range append([]*program{&o.program}, o.twins...) {

@@ -16,9 +16,11 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	orderMapBehind           = "behind"
 	orderMapBudget           = "budget"
 	orderMapCounters         = "counters"
 	orderMapFlows            = "flows"
+	orderMapForwarded        = "forwarded"
 	orderMapListedHosts      = "listed_hosts"
 	orderMapListedPorts      = "listed_ports"
 	orderMapNotes            = "notes"
@@ -84,9 +86,11 @@ type orderProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type orderMapSpecs struct {
+	Behind      *ebpf.MapSpec `ebpf:"behind"`
 	Budget      *ebpf.MapSpec `ebpf:"budget"`
 	Counters    *ebpf.MapSpec `ebpf:"counters"`
 	Flows       *ebpf.MapSpec `ebpf:"flows"`
+	Forwarded   *ebpf.MapSpec `ebpf:"forwarded"`
 	ListedHosts *ebpf.MapSpec `ebpf:"listed_hosts"`
 	ListedPorts *ebpf.MapSpec `ebpf:"listed_ports"`
 	Notes       *ebpf.MapSpec `ebpf:"notes"`
@@ -126,9 +130,11 @@ func (o *orderObjects) Close() error {
 //
 // It can be passed to loadOrderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type orderMaps struct {
+	Behind      *ebpf.Map `ebpf:"behind"`
 	Budget      *ebpf.Map `ebpf:"budget"`
 	Counters    *ebpf.Map `ebpf:"counters"`
 	Flows       *ebpf.Map `ebpf:"flows"`
+	Forwarded   *ebpf.Map `ebpf:"forwarded"`
 	ListedHosts *ebpf.Map `ebpf:"listed_hosts"`
 	ListedPorts *ebpf.Map `ebpf:"listed_ports"`
 	Notes       *ebpf.Map `ebpf:"notes"`
@@ -138,9 +144,11 @@ type orderMaps struct {
 
 func (m *orderMaps) Close() error {
 	return _OrderClose(
+		m.Behind,
 		m.Budget,
 		m.Counters,
 		m.Flows,
+		m.Forwarded,
 		m.ListedHosts,
 		m.ListedPorts,
 		m.Notes,

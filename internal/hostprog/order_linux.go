@@ -20,6 +20,11 @@ type OrderConfig struct {
 	Addresses []netip.Addr // of this host, whose TCP it is; at most 16
 	Datagrams Datagrams    // of IPv4 to Addresses, as in the senders' SprayConfig
 
+	// Behind are prefixes behind this host, whose TCP is put in order, too; at most 1,024. Forwarded
+	// is SprayConfig.Forwarded: the reader gets of TCP that the host forwards what is noted there.
+	Behind    []netip.Prefix
+	Forwarded *Forwarded
+
 	// SuperBytes, if more than 64 KB, is how long super-segments over IPv4 the reader takes, in
 	// bytes, and lets the uplink merge so many (gro_ipv4_max_size). A flow of which longer ones
 	// come, up to this or to 64 KB, the kernel's TCP puts in order itself from then on.
@@ -36,7 +41,7 @@ type OrderStats struct {
 	Missed     uint64 `json:"missed"`      // that the reader got and another program kept from tc
 	Long       uint64 `json:"long"`        // behind a hole, left to the kernel, of flows with super-segments that are too long for the reader
 	Strays     uint64 `json:"strays"`      // left to the kernel, because they were too far from their flow to be its sender's
-	OverBudget uint64 `json:"over_budget"` // behind a hole, left to the kernel, of flows without a socket, of which the reader has had enough
+	OverBudget uint64 `json:"over_budget"` // behind a hole, left to the kernel, of flows without a socket, and not of OrderConfig.Forwarded, of which the reader has had enough
 	Shed       uint64 `json:"shed"`        // behind a hole, left to the kernel, because the reader had no time for them (FlowTable.Limit)
 	Datagrams  uint64 `json:"datagrams"`   // of OrderConfig.Datagrams; those of a super-packet count each
 }
@@ -59,7 +64,8 @@ var (
 // of Filter. From it it gets the packets of flows that have a hole, and writes them to the
 // kernel in order. All else goes to the kernel at once, and is not copied.
 //
-// The reader gets at will what belongs to a socket of this namespace. Of all other flows, which
+// The reader gets at will what belongs to a socket of this namespace, or to a connection of
+// OrderConfig.Forwarded. It gets nothing of flows in which nobody takes part. Of all others, which
 // may be forged, it gets 3,800 packets a second from each processor.
 //
 // Nothing is diverted before the first Beat, nor if Beat was not called for SteerPatience,
@@ -69,7 +75,7 @@ func AttachOrder(cfg OrderConfig) (*Order, error) {
 	if n := len(cfg.Addresses); n < 1 || n > maxSteered {
 		return nil, fmt.Errorf("order: Addresses are %d, must be 1 to %d", n, maxSteered)
 	}
-	if err := cfg.Datagrams.check(); err != nil {
+	if err := errors.Join(cfg.Datagrams.check(), checkBehind(cfg.Behind)); err != nil {
 		return nil, fmt.Errorf("order: %w", err)
 	}
 	o := &Order{}
@@ -115,9 +121,12 @@ func (o *Order) attach(cfg OrderConfig) error {
 	if err := errors.Join(setPatience(spec, SteerPatience), cfg.Datagrams.set(spec), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest)); err != nil {
 		return err
 	}
+	spec.Maps[orderMapBehind].MaxEntries = uint32(max(1, len(cfg.Behind)))
+	forwarded := cfg.Forwarded.share(spec)
 	var objects struct {
 		WeftSteer       *ebpf.Program  `ebpf:"weft_steer"`
 		WeftOrderFilter *ebpf.Program  `ebpf:"weft_order_filter"`
+		Behind          *ebpf.Map      `ebpf:"behind"`
 		Flows           *ebpf.Map      `ebpf:"flows"`
 		Ordered         *ebpf.Map      `ebpf:"ordered"`
 		Ports           *ebpf.Map      `ebpf:"listed_ports"`
@@ -126,9 +135,10 @@ func (o *Order) attach(cfg OrderConfig) error {
 		Heartbeat       *ebpf.Variable `ebpf:"heartbeat"`
 		Parts           *ebpf.Variable `ebpf:"parts"`
 	}
-	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
+	if err := kernel.LoadOver(spec, &objects, forwarded, kernel.TCNeeds); err != nil {
 		return err
 	}
+	defer objects.Behind.Close()
 	defer objects.Ordered.Close()
 	defer objects.Ports.Close()
 	defer objects.Hosts.Close()
@@ -142,6 +152,9 @@ func (o *Order) attach(cfg OrderConfig) error {
 		return err
 	}
 	if err := cfg.Datagrams.put(objects.Ports, objects.Hosts); err != nil {
+		return err
+	}
+	if err := putBehind(objects.Behind, cfg.Behind, ownBehind); err != nil {
 		return err
 	}
 	want := kernel.Wanted{kernel.GROSize: kernel.MaxSuper}

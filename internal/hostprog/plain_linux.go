@@ -56,14 +56,14 @@ func (w *ways) setPlain(plain func(rack netip.Prefix) bool) error {
 		}
 		if !now {
 			delete(w.plain, rack.prefix)
-			if err := errors.Join(w.write(rack, w.by[rack.prefix]), w.writeAlone(rack)); err != nil {
+			if err := errors.Join(w.write(rack, w.by[rack.prefix]), w.writeAlone(rack), w.writeBehind(rack)); err != nil {
 				w.plain[rack.prefix] = true
 				return err
 			}
 			continue
 		}
 		w.plain[rack.prefix], w.epochs[rack.prefix] = true, w.epoch
-		if err := errors.Join(w.lead(rack, toAll), w.leadAlone(w.topology), w.writeAlone(rack)); err != nil {
+		if err := errors.Join(w.lead(rack, toAll), w.leadAlone(w.topology), w.writeAlone(rack), w.leadBehind(w.topology, func(b sprayRack) bool { return b.of == rack.of })); err != nil {
 			delete(w.plain, rack.prefix)
 			return err
 		}
@@ -76,7 +76,9 @@ func (w *ways) writeAlone(rack sprayRack) (err error) {
 	for host := range w.alone {
 		for _, p := range addressesOf(w.topology, host) {
 			if g := w.by[p]; g != nil && rack.prefix.Contains(p.Addr()) {
-				err = errors.Join(err, w.write(sprayRack{p, rack.of, rack.edge, rack.words, rack.sids}, g))
+				r := rack
+				r.prefix, r.host = p, host
+				err = errors.Join(err, w.write(r, g))
 			}
 		}
 	}

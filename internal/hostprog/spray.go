@@ -84,11 +84,12 @@ type sprayGroup struct {
 
 // sprayRack is a prefix of a rack that a host may send to.
 type sprayRack struct {
-	prefix netip.Prefix // of the rack, or the address of a host that has ways of its own
+	prefix netip.Prefix // of the rack, or the address of a host that has ways of its own, or what is behind one
 	of     netip.Prefix // of the rack
 	edge   topology.NodeID
 	words  *pathWords
-	sids   [16]byte // of an SRv6 destination what words are not, else 0
+	sids   [16]byte   // of an SRv6 destination what words are not, else 0
+	host   netip.Addr // whose paths it has; the zero Addr: those of all of the rack
 }
 
 // racksOf lists the racks but the host's own, by their prefixes of the family of the host's
@@ -113,7 +114,7 @@ func racksAndWords(t *topology.Topology, self topology.NodeID, c encap.Carrier, 
 			return nil, nil, fmt.Errorf("paths of %s to %v: %w", t, t.RackOf(edge), err)
 		}
 		for _, prefix := range t.RackPrefixesOf(edge, six) {
-			racks = append(racks, sprayRack{prefix, prefix, edge, words, sids})
+			racks = append(racks, sprayRack{prefix: prefix, of: prefix, edge: edge, words: words, sids: sids})
 		}
 	}
 	return racks, known, nil
@@ -136,8 +137,8 @@ func newSprayGroups(self topology.NodeID, p policy.Policy) (*sprayGroups, error)
 // different groups.
 func (s *sprayGroups) to(rack sprayRack, t *topology.Topology, epoch uint32) (*sprayGroup, error) {
 	set := t.PathsOrAll(s.self, rack.edge)
-	if rack.prefix != rack.of {
-		set = t.PathsTo(s.self, rack.prefix.Addr()).OrAll()
+	if rack.host.IsValid() {
+		set = t.PathsTo(s.self, rack.host).OrAll()
 	}
 	// Most racks have the same live paths, and an order is not cheap.
 	key := groupKey(rack.words, set, epoch)

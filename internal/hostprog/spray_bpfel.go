@@ -17,6 +17,7 @@ import (
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
 	sprayMapActive        = "active"
+	sprayMapBehind        = "behind"
 	sprayMapBounces       = "bounces"
 	sprayMapChoices       = "choices"
 	sprayMapClock         = "clock"
@@ -25,6 +26,7 @@ const (
 	sprayMapElephantFlows = "elephant_flows"
 	sprayMapElephantPins  = "elephant_pins"
 	sprayMapFlows         = "flows"
+	sprayMapForwarded     = "forwarded"
 	sprayMapGroups        = "groups"
 	sprayMapListedHosts   = "listed_hosts"
 	sprayMapListedPorts   = "listed_ports"
@@ -42,8 +44,11 @@ const (
 	sprayVarDreTarget     = "dre_target"
 	sprayVarDreTick       = "dre_tick"
 	sprayVarElephants     = "elephants"
+	sprayVarForwards      = "forwards"
 	sprayVarHeartbeat     = "heartbeat"
+	sprayVarHeeding       = "heeding"
 	sprayVarListing       = "listing"
+	sprayVarNetworkMtu    = "network_mtu"
 	sprayVarPatience      = "patience"
 	sprayVarReportAge     = "report_age"
 	sprayVarRequire       = "require"
@@ -104,6 +109,7 @@ type sprayProgramSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayMapSpecs struct {
 	Active        *ebpf.MapSpec `ebpf:"active"`
+	Behind        *ebpf.MapSpec `ebpf:"behind"`
 	Bounces       *ebpf.MapSpec `ebpf:"bounces"`
 	Choices       *ebpf.MapSpec `ebpf:"choices"`
 	Clock         *ebpf.MapSpec `ebpf:"clock"`
@@ -112,6 +118,7 @@ type sprayMapSpecs struct {
 	ElephantFlows *ebpf.MapSpec `ebpf:"elephant_flows"`
 	ElephantPins  *ebpf.MapSpec `ebpf:"elephant_pins"`
 	Flows         *ebpf.MapSpec `ebpf:"flows"`
+	Forwarded     *ebpf.MapSpec `ebpf:"forwarded"`
 	Groups        *ebpf.MapSpec `ebpf:"groups"`
 	ListedHosts   *ebpf.MapSpec `ebpf:"listed_hosts"`
 	ListedPorts   *ebpf.MapSpec `ebpf:"listed_ports"`
@@ -128,18 +135,21 @@ type sprayMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type sprayVariableSpecs struct {
-	Cutter    *ebpf.VariableSpec `ebpf:"cutter"`
-	DreTarget *ebpf.VariableSpec `ebpf:"dre_target"`
-	DreTick   *ebpf.VariableSpec `ebpf:"dre_tick"`
-	Elephants *ebpf.VariableSpec `ebpf:"elephants"`
-	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
-	Listing   *ebpf.VariableSpec `ebpf:"listing"`
-	Patience  *ebpf.VariableSpec `ebpf:"patience"`
-	ReportAge *ebpf.VariableSpec `ebpf:"report_age"`
-	Require   *ebpf.VariableSpec `ebpf:"require"`
-	Several   *ebpf.VariableSpec `ebpf:"several"`
-	Simulated *ebpf.VariableSpec `ebpf:"simulated"`
-	Source6   *ebpf.VariableSpec `ebpf:"source6"`
+	Cutter     *ebpf.VariableSpec `ebpf:"cutter"`
+	DreTarget  *ebpf.VariableSpec `ebpf:"dre_target"`
+	DreTick    *ebpf.VariableSpec `ebpf:"dre_tick"`
+	Elephants  *ebpf.VariableSpec `ebpf:"elephants"`
+	Forwards   *ebpf.VariableSpec `ebpf:"forwards"`
+	Heartbeat  *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Heeding    *ebpf.VariableSpec `ebpf:"heeding"`
+	Listing    *ebpf.VariableSpec `ebpf:"listing"`
+	NetworkMtu *ebpf.VariableSpec `ebpf:"network_mtu"`
+	Patience   *ebpf.VariableSpec `ebpf:"patience"`
+	ReportAge  *ebpf.VariableSpec `ebpf:"report_age"`
+	Require    *ebpf.VariableSpec `ebpf:"require"`
+	Several    *ebpf.VariableSpec `ebpf:"several"`
+	Simulated  *ebpf.VariableSpec `ebpf:"simulated"`
+	Source6    *ebpf.VariableSpec `ebpf:"source6"`
 }
 
 // sprayObjects contains all objects after they have been loaded into the kernel.
@@ -163,6 +173,7 @@ func (o *sprayObjects) Close() error {
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayMaps struct {
 	Active        *ebpf.Map `ebpf:"active"`
+	Behind        *ebpf.Map `ebpf:"behind"`
 	Bounces       *ebpf.Map `ebpf:"bounces"`
 	Choices       *ebpf.Map `ebpf:"choices"`
 	Clock         *ebpf.Map `ebpf:"clock"`
@@ -171,6 +182,7 @@ type sprayMaps struct {
 	ElephantFlows *ebpf.Map `ebpf:"elephant_flows"`
 	ElephantPins  *ebpf.Map `ebpf:"elephant_pins"`
 	Flows         *ebpf.Map `ebpf:"flows"`
+	Forwarded     *ebpf.Map `ebpf:"forwarded"`
 	Groups        *ebpf.Map `ebpf:"groups"`
 	ListedHosts   *ebpf.Map `ebpf:"listed_hosts"`
 	ListedPorts   *ebpf.Map `ebpf:"listed_ports"`
@@ -186,6 +198,7 @@ type sprayMaps struct {
 func (m *sprayMaps) Close() error {
 	return _SprayClose(
 		m.Active,
+		m.Behind,
 		m.Bounces,
 		m.Choices,
 		m.Clock,
@@ -194,6 +207,7 @@ func (m *sprayMaps) Close() error {
 		m.ElephantFlows,
 		m.ElephantPins,
 		m.Flows,
+		m.Forwarded,
 		m.Groups,
 		m.ListedHosts,
 		m.ListedPorts,
@@ -211,18 +225,21 @@ func (m *sprayMaps) Close() error {
 //
 // It can be passed to loadSprayObjects or ebpf.CollectionSpec.LoadAndAssign.
 type sprayVariables struct {
-	Cutter    *ebpf.Variable `ebpf:"cutter"`
-	DreTarget *ebpf.Variable `ebpf:"dre_target"`
-	DreTick   *ebpf.Variable `ebpf:"dre_tick"`
-	Elephants *ebpf.Variable `ebpf:"elephants"`
-	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
-	Listing   *ebpf.Variable `ebpf:"listing"`
-	Patience  *ebpf.Variable `ebpf:"patience"`
-	ReportAge *ebpf.Variable `ebpf:"report_age"`
-	Require   *ebpf.Variable `ebpf:"require"`
-	Several   *ebpf.Variable `ebpf:"several"`
-	Simulated *ebpf.Variable `ebpf:"simulated"`
-	Source6   *ebpf.Variable `ebpf:"source6"`
+	Cutter     *ebpf.Variable `ebpf:"cutter"`
+	DreTarget  *ebpf.Variable `ebpf:"dre_target"`
+	DreTick    *ebpf.Variable `ebpf:"dre_tick"`
+	Elephants  *ebpf.Variable `ebpf:"elephants"`
+	Forwards   *ebpf.Variable `ebpf:"forwards"`
+	Heartbeat  *ebpf.Variable `ebpf:"heartbeat"`
+	Heeding    *ebpf.Variable `ebpf:"heeding"`
+	Listing    *ebpf.Variable `ebpf:"listing"`
+	NetworkMtu *ebpf.Variable `ebpf:"network_mtu"`
+	Patience   *ebpf.Variable `ebpf:"patience"`
+	ReportAge  *ebpf.Variable `ebpf:"report_age"`
+	Require    *ebpf.Variable `ebpf:"require"`
+	Several    *ebpf.Variable `ebpf:"several"`
+	Simulated  *ebpf.Variable `ebpf:"simulated"`
+	Source6    *ebpf.Variable `ebpf:"source6"`
 }
 
 // sprayPrograms contains all programs after they have been loaded into the kernel.

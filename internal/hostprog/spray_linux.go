@@ -26,6 +26,7 @@ type Spray struct {
 	peers    *ebpf.Map  // of CONGA, and what it goes by
 	local    *ebpf.Map
 	conga    conga.Config
+	forwards bool // SprayConfig.Forwarded
 	duty     elephant.Duty
 	counted  *ebpf.Map // of elephants
 	pinned   *ebpf.Map

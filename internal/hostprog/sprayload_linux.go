@@ -38,6 +38,17 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 	if err := spec.Variables[sprayVarSeveral].Set(len(o.uplinks) > 0); err != nil {
 		return err
 	}
+	mtu := cfg.MTU
+	if mtu == 0 {
+		mtu = link.Attrs().MTU
+	}
+	o.forwards = cfg.Forwarded != nil
+	if err := errors.Join(spec.Variables[sprayVarForwards].Set(o.forwards), spec.Variables[sprayVarNetworkMtu].Set(uint32(mtu)), spec.Variables[sprayVarHeeding].Set(o.informs())); err != nil {
+		return err
+	}
+	behind := cfg.ownBehind()
+	spec.Maps[sprayMapBehind].MaxEntries = uint32(max(1, len(behind)))
+	forwarded := cfg.Forwarded.share(spec)
 	if err := cfg.Datagrams.set(spec); err != nil {
 		return err
 	}
@@ -63,6 +74,8 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		WeftSpray *ebpf.Program  `ebpf:"weft_spray"`
 		Own       *ebpf.Map      `ebpf:"own"`
 		Own6      *ebpf.Map      `ebpf:"own6"`
+		Behind    *ebpf.Map      `ebpf:"behind"`
+		Forwarded *ebpf.Map      `ebpf:"forwarded"`
 		Racks     *ebpf.Map      `ebpf:"racks"`
 		Racks6    *ebpf.Map      `ebpf:"racks6"`
 		Groups    *ebpf.Map      `ebpf:"groups"`
@@ -84,11 +97,13 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
 		Cutter    *ebpf.Variable `ebpf:"cutter"`
 	}
-	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
+	if err := kernel.LoadOver(spec, &objects, forwarded, kernel.TCNeeds); err != nil {
 		return err
 	}
 	defer objects.Own.Close()
 	defer objects.Own6.Close()
+	defer objects.Behind.Close()
+	defer objects.Forwarded.Close()
 	defer objects.Flows.Close()
 	defer objects.Heart.Close()
 	defer objects.Datagrams.Close()
@@ -110,7 +125,7 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		return err
 	}
 	shared := map[string]*ebpf.Map{
-		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
+		sprayMapOwn: objects.Own, sprayMapOwn6: objects.Own6, sprayMapBehind: objects.Behind, sprayMapForwarded: objects.Forwarded, sprayMapRacks: objects.Racks, sprayMapRacks6: objects.Racks6,
 		sprayMapGroups: objects.Groups, sprayMapCounters: objects.Counters, sprayMapBounces: objects.Bounces,
 		sprayMapChoices: objects.Choices, sprayMapActive: objects.Active, sprayMapFlows: objects.Flows, heartMap: objects.Heart,
 		sprayMapDatagramFlows: objects.Datagrams, sprayMapListedPorts: objects.Ports, sprayMapListedHosts: objects.Hosts,
@@ -121,6 +136,13 @@ func (o *Spray) load(cfg SprayConfig, link netlink.Link) error {
 		return err
 	}
 	if err := cfg.Datagrams.put(objects.Ports, objects.Hosts); err != nil {
+		return err
+	}
+	var cuts uint8 = ownBehind
+	if len(cfg.Cut) > 0 {
+		cuts |= ownCuts
+	}
+	if err := putBehind(objects.Behind, behind, cuts); err != nil {
 		return err
 	}
 	for _, a := range cfg.Addresses {
@@ -155,6 +177,8 @@ func (o *Spray) findWays(cfg SprayConfig) (err error) {
 		for a, word := range w.words.numbers {
 			o.ends[word] = a
 		}
+		w.addBehind(cfg.Behind)
+		w.narrow = cfg.Narrow
 		if cfg.StartPlain {
 			w.startPlain(cfg.StartCarried)
 		}

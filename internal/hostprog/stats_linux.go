@@ -55,6 +55,12 @@ type SprayStats struct {
 	UnprovenMarks uint64 `json:"unproven_marks,omitempty"`
 	Peers         uint64 `json:"peers,omitempty"`
 
+	// Forwarded counts the TCP connections of SprayConfig.Forwarded. One that was evicted counts anew.
+	// ForwardedLong counts packets that this host forwarded and that did not fit with an outer
+	// header: of connections that are older than the program, and datagrams. They left as they were.
+	Forwarded     uint64 `json:"forwarded,omitempty"`
+	ForwardedLong uint64 `json:"forwarded_long,omitempty"`
+
 	Bounces []BounceStats `json:"bounces"` // by address
 }
 
@@ -73,6 +79,7 @@ func (s SprayStats) Plus(replaced SprayStats) SprayStats {
 		{&s.Late.HandedOver, replaced.Late.HandedOver}, {&s.Late.Returned, replaced.Late.Returned},
 		{&s.Datagrams, replaced.Datagrams}, {&s.DatagramFlows, replaced.DatagramFlows},
 		{&s.Marked, replaced.Marked}, {&s.UnprovenMarks, replaced.UnprovenMarks}, {&s.Peers, replaced.Peers},
+		{&s.Forwarded, replaced.Forwarded}, {&s.ForwardedLong, replaced.ForwardedLong},
 	} {
 		*c.to += c.more
 	}
@@ -127,7 +134,7 @@ func (o *Spray) readStats() (SprayStats, error) {
 	// The order of the enum in bpf/spray.c.
 	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
 		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows, &s.Marked, &s.UnprovenMarks, &s.Peers,
-		&s.Late.HandedOver, &s.Late.Returned); err != nil {
+		&s.Late.HandedOver, &s.Late.Returned, &s.Forwarded, &s.ForwardedLong); err != nil {
 		return s, err
 	}
 	var word pathWord

@@ -16,6 +16,7 @@ import (
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
+	steerMapBehind     = "behind"
 	steerMapCounters   = "counters"
 	steerMapSteered    = "steered"
 	steerMapSteered6   = "steered6"
@@ -73,6 +74,7 @@ type steerProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type steerMapSpecs struct {
+	Behind   *ebpf.MapSpec `ebpf:"behind"`
 	Counters *ebpf.MapSpec `ebpf:"counters"`
 	Steered  *ebpf.MapSpec `ebpf:"steered"`
 	Steered6 *ebpf.MapSpec `ebpf:"steered6"`
@@ -106,6 +108,7 @@ func (o *steerObjects) Close() error {
 //
 // It can be passed to loadSteerObjects or ebpf.CollectionSpec.LoadAndAssign.
 type steerMaps struct {
+	Behind   *ebpf.Map `ebpf:"behind"`
 	Counters *ebpf.Map `ebpf:"counters"`
 	Steered  *ebpf.Map `ebpf:"steered"`
 	Steered6 *ebpf.Map `ebpf:"steered6"`
@@ -113,6 +116,7 @@ type steerMaps struct {
 
 func (m *steerMaps) Close() error {
 	return _SteerClose(
+		m.Behind,
 		m.Counters,
 		m.Steered,
 		m.Steered6,

@@ -5,6 +5,7 @@ package hostprog
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -25,6 +26,7 @@ const SteerPatience = 300 * time.Millisecond
 type SteerConfig struct {
 	Uplink string // an Ethernet device
 	Rules  []SteerRule
+	Behind []netip.Prefix // behind this host, whose TCP a reader takes, too; at most 16
 }
 
 // SteerStats counts the packets that rules match, since the program was attached. A
@@ -65,6 +67,9 @@ func AttachSteer(cfg SteerConfig) (*Steer, error) {
 	if err := checkSteerRules(cfg.Rules); err != nil {
 		return nil, fmt.Errorf("steer: %w", err)
 	}
+	if n := len(cfg.Behind); n > maxSteered {
+		return nil, fmt.Errorf("steer: %d prefixes are behind this host, must be at most %d where all TCP passes through a reader; join neighbours to wider ones", n, maxSteered)
+	}
 	s := &Steer{}
 	if err := s.open(steerKind, cfg.Uplink, func() error { return s.attach(cfg) }); err != nil {
 		return nil, err
@@ -73,14 +78,14 @@ func AttachSteer(cfg SteerConfig) (*Steer, error) {
 }
 
 func (s *Steer) attach(cfg SteerConfig) (err error) {
-	if s.filter, err = bpf.Assemble(steerProgram(cfg.Rules)); err != nil {
+	if s.filter, err = bpf.Assemble(steerProgram(cfg.Rules, cfg.Behind...)); err != nil {
 		return fmt.Errorf("socket filter: %w", err)
 	}
 	link, err := kernel.Uplink(s.handle, cfg.Uplink)
 	if err != nil {
 		return err
 	}
-	if err := s.load(cfg.Rules, link); err != nil {
+	if err := s.load(cfg, link); err != nil {
 		return err
 	}
 	want := kernel.Wanted{kernel.GROSize: kernel.MaxSuper}
@@ -90,7 +95,7 @@ func (s *Steer) attach(cfg SteerConfig) (err error) {
 	return s.attachWith(want)
 }
 
-func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
+func (s *Steer) load(cfg SteerConfig, link netlink.Link) error {
 	spec, err := loadSteer()
 	if err != nil {
 		return err
@@ -98,8 +103,10 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 	if err := setPatience(spec, SteerPatience); err != nil {
 		return err
 	}
+	spec.Maps[steerMapBehind].MaxEntries = maxSteered
 	var objects struct {
 		WeftSteer *ebpf.Program  `ebpf:"weft_steer"`
+		Behind    *ebpf.Map      `ebpf:"behind"`
 		Steered   *ebpf.Map      `ebpf:"steered"`
 		Steered6  *ebpf.Map      `ebpf:"steered6"`
 		Counters  *ebpf.Map      `ebpf:"counters"`
@@ -108,12 +115,16 @@ func (s *Steer) load(rules []SteerRule, link netlink.Link) error {
 	if err := kernel.Load(spec, &objects, kernel.TCNeeds); err != nil {
 		return err
 	}
+	defer objects.Behind.Close()
 	defer objects.Steered.Close()
 	defer objects.Steered6.Close()
 	if err := s.own(link, objects.WeftSteer, objects.Counters, objects.Heartbeat); err != nil {
 		return err
 	}
-	for _, r := range rules {
+	if err := putBehind(objects.Behind, cfg.Behind, ownBehind); err != nil {
+		return err
+	}
+	for _, r := range cfg.Rules {
 		into, a := objects.Steered, r.Address.Unmap()
 		if a.Is6() {
 			into = objects.Steered6

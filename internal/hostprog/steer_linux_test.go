@@ -38,7 +38,7 @@ func newSteerTest(t *testing.T, rules []SteerRule) *steerTest {
 		if err != nil {
 			return err
 		}
-		if s.steer, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: rules}); err != nil {
+		if s.steer, err = AttachSteer(SteerConfig{Uplink: "p0", Rules: rules, Behind: steeredBehind}); err != nil {
 			return err
 		}
 		t.Cleanup(func() {

@@ -29,11 +29,11 @@ func steerOracle(rules []SteerRule, frame []byte) bool {
 	}
 	dst := netip.AddrFrom4([4]byte(ip[16:]))
 	i := slices.IndexFunc(rules, func(r SteerRule) bool { return r.Address == dst })
+	fragment := binary.BigEndian.Uint16(ip[6:])&0x3fff != 0
 	if i < 0 {
-		return false
+		return steeredBehind[0].Contains(dst) && ip[9] == 6 && !fragment && (ip[2] != 0 || ip[3] != 0)
 	}
 	what := rules[i].What
-	fragment := binary.BigEndian.Uint16(ip[6:])&0x3fff != 0
 	switch {
 	case what&SteerEverything != 0:
 		return true
@@ -58,7 +58,7 @@ func steerOracle6(rules []SteerRule, ip []byte) bool {
 	dst := netip.AddrFrom16([16]byte(ip[24:]))
 	i := slices.IndexFunc(rules, func(r SteerRule) bool { return r.Address == dst })
 	if i < 0 {
-		return false
+		return steeredBehind[1].Contains(dst) && ip[6] == 6
 	}
 	switch what := rules[i].What; {
 	case ip[6] == 41 || ip[6] == 4, ip[6] == 58 && (len(ip) < 41 || ip[40] >= 133 && ip[40] <= 137):
@@ -94,6 +94,9 @@ var (
 		{steerTo6(5), SteerTCP | SteerTunnelErrors},
 	}
 )
+
+// steeredBehind has the address without a rule, and one that has one.
+var steeredBehind = []netip.Prefix{netip.PrefixFrom(steerTo(6), 31), netip.PrefixFrom(steerTo6(6), 127)}
 
 // steerPackets are of all the kinds that are told apart, to every address that
 // has a rule and one that has none.
@@ -241,7 +244,7 @@ func filterTakes(t testing.TB, vm *bpf.VM, frame []byte) bool {
 
 func steerVM(t testing.TB) *bpf.VM {
 	t.Helper()
-	vm, err := bpf.NewVM(steerPacket(steered))
+	vm, err := bpf.NewVM(steerPacket(steered, steeredBehind...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package hostprog
 
 import (
 	"encoding/binary"
+	"net/netip"
 
 	"golang.org/x/net/bpf"
 
@@ -70,8 +71,8 @@ func (c *steerCode) onlyIf(cond bpf.JumpTest, val uint32, body func(*steerCode))
 
 // steerProgram returns the socket filter for rules. It must take exactly what
 // bpf/steer.c takes.
-func steerProgram(rules []SteerRule) []bpf.Instruction {
-	return append(steerDevice(), steerPacket(rules)...)
+func steerProgram(rules []SteerRule, behind ...netip.Prefix) []bpf.Instruction {
+	return append(steerDevice(), steerPacket(rules, behind...)...)
 }
 
 // steerDevice rejects what is not the device's own: packets to others' MAC
@@ -87,10 +88,10 @@ func steerDevice() []bpf.Instruction {
 }
 
 // steerPacket looks at the frame.
-func steerPacket(rules []SteerRule) []bpf.Instruction {
+func steerPacket(rules []SteerRule, behind ...netip.Prefix) []bpf.Instruction {
 	var c steerCode
 	c.load(offEtherType, 2)
-	c.onlyIf(bpf.JumpEqual, 0x86dd, func(c *steerCode) { c.packet6(rules) })
+	c.onlyIf(bpf.JumpEqual, 0x86dd, func(c *steerCode) { c.packet6(rules, behind) })
 	c.require(bpf.JumpEqual, 0x0800)
 	c.load(offDst, 4) // the whole header is there
 	c.load(offIP, 1)
@@ -108,6 +109,7 @@ func steerPacket(rules []SteerRule) []bpf.Instruction {
 	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
 		c.load(offDst, 4)
 		c.acceptTo(rules, SteerTCP)
+		c.acceptWithin(behind, offDst, 4)
 		c.reject()
 	})
 	c.require(bpf.JumpEqual, 1)
@@ -123,6 +125,27 @@ func (c *steerCode) acceptTo(rules []SteerRule, what Steered) {
 			c.onlyIf(bpf.JumpEqual, binary.BigEndian.Uint32(a.AsSlice()), (*steerCode).accept)
 		}
 	}
+}
+
+// acceptWithin accepts if the address of so many bytes at off lies in one of the prefixes.
+func (c *steerCode) acceptWithin(prefixes []netip.Prefix, off uint32, size int) {
+	for _, p := range prefixes {
+		if a := p.Addr().AsSlice(); len(a) == size {
+			c.acceptBits(off, a, p.Bits())
+		}
+	}
+}
+
+// acceptBits accepts if so many bits at off are those of b.
+func (c *steerCode) acceptBits(off uint32, b []byte, bits int) {
+	if bits <= 0 {
+		c.accept()
+		return
+	}
+	mask := ^uint32(0) << max(0, 32-bits)
+	c.load(off, 4)
+	*c = append(*c, bpf.ALUOpConstant{Op: bpf.ALUOpAnd, Val: mask})
+	c.onlyIf(bpf.JumpEqual, binary.BigEndian.Uint32(b)&mask, func(c *steerCode) { c.acceptBits(off+4, b[4:], bits-32) })
 }
 
 // tunnelErrors accepts ICMP errors about IP-in-IP packets whose source is the
@@ -148,7 +171,7 @@ func (c *steerCode) tunnelErrors(rules []SteerRule) {
 
 // packet6 looks at an IPv6 packet. A length of 0 is that of none, or of a super-segment of
 // more than 64 KB.
-func (c *steerCode) packet6(rules []SteerRule) {
+func (c *steerCode) packet6(rules []SteerRule, behind []netip.Prefix) {
 	const header, icmpHeader = 40, 8
 	c.load(offDst6+12, 4) // the whole header is there
 	c.load(offIP, 1)
@@ -169,6 +192,7 @@ func (c *steerCode) packet6(rules []SteerRule) {
 	c.load(offNext6, 1)
 	c.onlyIf(bpf.JumpEqual, 6, func(c *steerCode) {
 		c.acceptTo6(rules, SteerTCP)
+		c.acceptWithin(behind, offDst6, 16)
 		c.reject()
 	})
 	c.require(bpf.JumpEqual, 58) // ICMPv6

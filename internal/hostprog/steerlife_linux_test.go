@@ -155,8 +155,8 @@ func TestAttachSteer_errorsSayWhatToDo(t *testing.T) {
 		want string
 	}{
 		{SteerConfig{Uplink: "p0"}, "steer: Rules are 0"},
-		{SteerConfig{"p0", steered}, "steer: uplink p0: port p0: no such device"},
-		{SteerConfig{"lo", steered}, "an Ethernet device is needed"},
+		{SteerConfig{Uplink: "p0", Rules: steered}, "steer: uplink p0: port p0: no such device"},
+		{SteerConfig{Uplink: "lo", Rules: steered}, "an Ethernet device is needed"},
 	} {
 		err := kernel.InNamespace(ns, func() error {
 			_, err := AttachSteer(c.cfg)

@@ -2,6 +2,7 @@ package hostprog
 
 import (
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -48,6 +49,7 @@ type rackValue struct {
 	SIDs          [16]byte
 	Plain         uint32
 	Outer         outerKind
+	Longest, _    uint32
 }
 
 // tickShift is from ns to the program's ticks, of bpf/cutter.h.
@@ -71,12 +73,14 @@ type ways struct {
 
 	fabric   *topology.Topology // whatever is down
 	all      []sprayRack        // by their numbers
+	behind   []sprayRack        // prefixes behind hosts of these
 	index    map[netip.Prefix]int
 	known    *sprayGroups
 	by       map[netip.Prefix]*sprayGroup // what is in racks
 	alone    map[netip.Addr]bool          // hosts that have ways of their own
 	unused   []*sprayGroup                // in groups, but in no use since the last change
 	last     uint32                       // number of a group
+	narrow   map[netip.Prefix]int         // racks to which only smaller packets arrive
 	plain    map[netip.Prefix]bool        // racks to which packets leave as they are
 	epochs   map[netip.Prefix]uint32      // of racks that were plain once
 	epoch    uint32                       // the latest
@@ -113,7 +117,7 @@ func (w *ways) six() bool { return w.fabric.Node(w.known.self).Addr.Is6() }
 // before and after.
 func (w *ways) size(spec *ebpf.CollectionSpec) {
 	n := uint32(max(1, len(w.all)))
-	racks, groups := n+2*maxAlone, 3*n+2*maxAlone
+	racks, groups := n+2*maxAlone+uint32(len(w.behind)), 3*n+2*maxAlone
 	if w.six() {
 		spec.Maps[sprayMapRacks6].MaxEntries = racks
 		spec.Maps[sprayMapGroups].MaxEntries += groups
@@ -132,15 +136,16 @@ func (w *ways) size(spec *ebpf.CollectionSpec) {
 // rack with other paths gets a group of another number, which ends the flowcells
 // under way: the receiver takes a gap inside a flowcell for loss.
 func (w *ways) change(t *topology.Topology) error {
-	racks := w.all
+	racks, touched := w.all, func(sprayRack) bool { return true }
 	if w.topology != nil {
 		changed, ok := w.topology.Diff(t)
 		if !ok {
 			return fmt.Errorf("%s is another fabric than %s; attach anew", t, w.topology)
 		}
-		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool {
-			return !slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.edge) })
-		})
+		touched = func(r sprayRack) bool {
+			return slices.ContainsFunc(changed, func(l topology.LinkID) bool { return t.OnPaths(l, w.known.self, r.edge) })
+		}
+		racks = slices.DeleteFunc(slices.Clone(racks), func(r sprayRack) bool { return !touched(r) })
 	}
 	if err := w.forget(); err != nil {
 		return err
@@ -151,7 +156,11 @@ func (w *ways) change(t *topology.Topology) error {
 			return err
 		}
 	}
+	was := maps.Clone(w.alone)
 	if err := w.leadAlone(t); err != nil {
+		return err
+	}
+	if err := w.leadBehind(t, func(b sprayRack) bool { return was[b.host] || w.alone[b.host] || touched(b) }); err != nil {
 		return err
 	}
 	w.topology = t
@@ -198,7 +207,7 @@ func (w *ways) leadAlone(t *topology.Topology) error {
 			if !ok {
 				continue // its own
 			}
-			r.prefix = p
+			r.prefix, r.host = p, host
 			if err := w.lead(r, t); err != nil {
 				return err
 			}
@@ -261,6 +270,7 @@ func (w *ways) write(rack sprayRack, g *sprayGroup) error {
 	if w.six() {
 		value.Number = noNumber
 	}
+	value.Longest = uint32(w.narrow[rack.of])
 	if w.plain[rack.of] {
 		value.Plain = 1
 	}

@@ -55,6 +55,9 @@ type Config struct {
 	// Awake keeps boomerangs at their full rate (liveness.Config.Rests): there is traffic that
 	// is not of the kernel's TCP connections.
 	Awake bool
+	// Forwarded, if not nil, returns the hosts of the fabric to which this one forwards packets
+	// that are not of its own sockets. It is called every half second.
+	Forwarded func() []netip.Addr
 	// Observe, if not nil, is called every 10 ms to tell the Watcher of the host's
 	// traffic.
 	Observe func(*liveness.Watcher, time.Duration)

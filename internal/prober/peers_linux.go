@@ -103,8 +103,12 @@ func (p *Prober) lookAround() {
 			}
 			next = began.Add(pause(time.Since(began)))
 		}
-		if len(known) > 0 {
-			p.lookout.Active(known...)
+		active := known
+		if p.also != nil {
+			active = append(active[:len(active):len(active)], p.also()...)
+		}
+		if len(active) > 0 {
+			p.lookout.Active(active...)
 		}
 		select {
 		case <-p.stop:

@@ -24,6 +24,7 @@ type Prober struct {
 	sockets sockets
 	kernel  connections
 	opened  openings
+	also    func() []netip.Addr // Config.Forwarded
 	lookout *lookout.Lookout
 	stop    chan struct{}
 	ended   sync.WaitGroup
@@ -61,7 +62,7 @@ func open(c Config) (*Prober, error) {
 		c.MTU = min(i.MTU, encap.MaxProbeLen)
 	}
 	c.MTU = max(c.MTU, 0)
-	p := &Prober{longest: max(c.MTU, encap.ProbeLenFrom(c.Address)+encap.MaxOverhead), stop: make(chan struct{})}
+	p := &Prober{also: c.Forwarded, longest: max(c.MTU, encap.ProbeLenFrom(c.Address)+encap.MaxOverhead), stop: make(chan struct{})}
 	var err error
 	if p.lookout, err = lookout.New(c.lookout(p)); err != nil {
 		return nil, err

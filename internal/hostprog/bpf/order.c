@@ -19,8 +19,11 @@
 // Anybody can send in the name of others, so what is forged must not cost more than a packet
 // does. A segment that is further from its flow than a sender can be goes to the kernel at
 // once, and changes nothing, until several in a row go on there. And the reader gets at will
-// only packets of flows that have a socket; the others share a budget. The second program
-// looks for the socket, since a filter cannot.
+// only packets of flows that have a socket, or that this host forwards to containers that have
+// answered (forwarded.h). It gets none of those in which nobody takes part: another program may have
+// them for a container, unknown to the kernel, which would reset the connection. The others, of
+// connections that are being opened, share a budget. The second program looks for the socket,
+// since a filter cannot.
 //
 // Datagrams that are listed are put in order, too, by the number that the sender's spray
 // program has put into their IPv4 ID (datagrams.h). Their sequence numbers count datagrams:
@@ -30,6 +33,8 @@
 #include "ipv6.h"
 #include "tracks.h"
 #include "listed.h"
+#include "behind.h"
+#include "forwarded.h"
 
 #define WAYS 4 /* of a bucket; hostprog.orderWays */
 #define BUCKETS 16384 /* hostprog.orderBuckets */
@@ -42,8 +47,11 @@
 #define NEAR_UNITS (NEAR >> 16)
 #define STRAYS_NEAR (1 << 20) /* bytes between strays that go on where the one before was */
 #define LEAPS 4 /* strays in a row with which a flow goes on there */
-/* Of far: the flow has, or had, a socket. */
+/* Of far: the flow has, or had, a socket, or is forwarded to who takes part in it; or nobody here
+ * has part in it. */
 #define REAL (1 << 7)
+#define NOBODYS (1 << 6)
+#define KNOWN (REAL | NOBODYS)
 /* Packets of flows without a socket in 16.8 ms, on each processor; hostprog.orderBudget */
 #define BUDGET 64
 
@@ -213,7 +221,7 @@ static __always_inline struct flow *find(const struct key *k, __u32 now, int may
 
 static __always_inline int is_ordered(const __be32 *address)
 {
-	return bpf_map_lookup_elem(&ordered, address) != NULL;
+	return bpf_map_lookup_elem(&ordered, address) || behind_at(address);
 }
 
 /* read4 and read6 read the headers of unfragmented TCP for one of the addresses, and return
@@ -292,8 +300,8 @@ static __always_inline int afford(const struct flow *f)
 	__u32 zero = 0, now = bpf_ktime_get_coarse_ns() >> 24;
 	struct spent *s;
 
-	if (f->far & REAL)
-		return 1;
+	if (f->far & KNOWN)
+		return f->far & REAL;
 	s = bpf_map_lookup_elem(&budget, &zero);
 	if (!s)
 		return 0;
@@ -311,7 +319,7 @@ static __always_inline int afford(const struct flow *f)
 static __always_inline int leaps(struct flow *f, __u32 number, __u32 seq, __u32 end)
 {
 	__u32 *last = bpf_map_lookup_elem(&strays, &number);
-	__u8 n = f->far & ~REAL;
+	__u8 n = f->far & ~KNOWN;
 
 	if (!last)
 		return 0;
@@ -319,7 +327,7 @@ static __always_inline int leaps(struct flow *f, __u32 number, __u32 seq, __u32 
 		n = 0;
 	*last = end;
 	n = n + 1 == LEAPS ? 0 : n + 1;
-	f->far = (f->far & REAL) | n;
+	f->far = (f->far & KNOWN) | n;
 	return !n;
 }
 
@@ -473,7 +481,7 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 		f->straight = f->far = 0;
 		return leave(STRAIGHT);
 	} else if (near && !begins) {
-		f->far &= REAL;
+		f->far &= KNOWN;
 	} else if (t.flags & RST) {
 		return leave(STRAIGHT);
 	} else if (leaps(f, flow, seq, end)) {
@@ -552,6 +560,15 @@ static __always_inline __u32 socket_of(struct __sk_buff *skb, const struct key *
 	return state < 32 ? state : 0;
 }
 
+/* is_forwarded reports whether a flow is one that this host forwards, and the end behind it takes part. */
+static __always_inline int is_forwarded(const struct key *k)
+{
+	struct connection c;
+
+	__builtin_memcpy(&c, k, sizeof(c));
+	return bpf_map_lookup_elem(&forwarded, &c) != NULL;
+}
+
 /* answer answers what the filter has asked. It runs right behind the filter, and so writes
  * what is the filter's. */
 static __always_inline void answer(struct __sk_buff *skb, struct note *note)
@@ -564,8 +581,11 @@ static __always_inline void answer(struct __sk_buff *skb, struct note *note)
 		return;
 	state = socket_of(skb, &f->key);
 	if (!note->may_restart) {
-		if (1 << state & CONNECTED)
+		f->far &= ~KNOWN;
+		if (1 << state & CONNECTED || (!state && is_forwarded(&f->key)))
 			f->far |= REAL;
+		else if (!state)
+			f->far |= NOBODYS;
 		return;
 	}
 	if ((1 << state & CONNECTED && state != TCP_SYN_SENT) || f->diverted != returned(f))

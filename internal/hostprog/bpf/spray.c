@@ -1,5 +1,5 @@
 // Spraying at a host's uplink: puts an outer header that names the path (outer.h)
-// before the packets that this host sends into the fabric.
+// before the packets that this host sends into the fabric, or forwards there for what is behind it.
 //
 // A packet that cannot or must not be encapsulated leaves unchanged, counted by
 // cause, and the fabric forwards it by its own routes. It is dropped only if the
@@ -25,7 +25,8 @@
 enum {
 	ENCAPSULATED, PASSED, REFUSED, NO_PATH, TOO_LONG, MALFORMED, FLOWS, FLOWCELLS, CHOSEN,
 	SEEN, PLAIN, UNATTENDED, BROKEN, LONG, LONG_BYTES, LONG_AGAIN, DATAGRAMS, DATAGRAM_FLOWS,
-	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, COUNTED, PINNED, UNPINNED, NUM_COUNTERS
+	MARKED, UNPROVEN, PEERS, HANDED, RETURNED, FORWARDED, FORWARDED_LONG, COUNTED, PINNED, UNPINNED,
+	NUM_COUNTERS
 };
 
 #include "count.h"
@@ -60,7 +61,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 16);
 	__type(key, __be32);
-	__type(value, __u8); /* 1: its TCP is to be cut into flowcells; 0: its sender numbers */
+	__type(value, __u8); /* CUTS: its TCP is to be cut into flowcells; else its sender numbers */
 } own SEC(".maps");
 
 struct {
@@ -69,6 +70,11 @@ struct {
 	__type(key, struct address6);
 	__type(value, __u8);
 } own6 SEC(".maps");
+
+#define CUTS 1
+
+#include "behind.h"
+#include "forwarded.h"
 
 struct prefix {
 	__u32 length;
@@ -94,6 +100,8 @@ struct rack {
 	union sids sids; /* with LABELS, what all paths share, 0 where they differ; else 0 */
 	__u32 plain; /* 1: packets to it leave as they are */
 	__u32 outer;
+	__u32 longest; /* forwarded packet, bytes without the outer header; 0: as the uplink has it */
+	__u32 unused;
 };
 
 /* The paths to some racks. */
@@ -200,6 +208,7 @@ static __always_inline struct rack *rack_of(const struct inner *in)
 #include "heed.h"
 #include "flowlet.h"
 #include "datagrams.h"
+#include "forwards.h"
 
 /* load reads the header of an IP packet; false if it is none. */
 static __always_inline int load(struct __sk_buff *skb, struct inner *in)
@@ -212,15 +221,19 @@ static __always_inline int load(struct __sk_buff *skb, struct inner *in)
 	       is_ipv6(&in->v6);
 }
 
-/* own_of looks the packet's source up among the host's own addresses. */
+/* own_of looks the packet's source up among the host's own addresses, and what is behind it. */
 static __always_inline __u8 *own_of(const struct inner *in)
 {
 	struct address6 key;
+	__u8 *own_value;
 
-	if (!in->six)
-		return bpf_map_lookup_elem(&own, &in->v4.saddr);
+	if (!in->six) {
+		own_value = bpf_map_lookup_elem(&own, &in->v4.saddr);
+		return own_value ? own_value : behind_at4(in->v4.saddr);
+	}
 	__builtin_memcpy(&key, in->v6.saddr, sizeof(key));
-	return bpf_map_lookup_elem(&own6, &key);
+	own_value = bpf_map_lookup_elem(&own6, &key);
+	return own_value ? own_value : behind_at(in->v6.saddr);
 }
 
 /* pair_of hashes two IPv6 addresses. */
@@ -404,7 +417,7 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	struct inner in;
 	__be32 path;
 	__u8 *cuts;
-	int verdict, cut = skb->tc_index == CUT;
+	int verdict, cut = skb->tc_index == CUT, forwarded_here;
 	__u32 device;
 
 	if (cut) {
@@ -427,6 +440,10 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	g = rack ? bpf_map_lookup_elem(&groups, &rack->group) : NULL;
 	if (!g)
 		return pass(PASSED);
+	/* What has no socket here is forwarded. What was cut has lost its socket. */
+	forwarded_here = forwards && !cut && (*cuts & BEHIND || !skb->sk);
+	if (forwarded_here)
+		note_forwarded(skb, &in, rack);
 	if (rack->plain)
 		return pass(PLAIN);
 	if (!require && unattended())
@@ -438,8 +455,10 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 	if (in.six && in.length == in.header && skb->len - IP > in.length)
 		return unable(MALFORMED);
 	each = headers(skb, &in);
+	if (forwarded_here && rack->longest && (skb->gso_size ? each + skb->gso_size : in.length) > rack->longest)
+		return unable(FORWARDED_LONG);
 	if (too_long(skb, &in, each, rack))
-		return unable(TOO_LONG);
+		return unable(forwarded_here ? FORWARDED_LONG : TOO_LONG);
 	segs = segments(skb, in.length, each);
 	device = cut ? 0 : cutting(skb, &in);
 	if (device) {
@@ -447,7 +466,7 @@ static __always_inline int spray(struct __sk_buff *skb, int informed)
 		count(HANDED, segs);
 		return bpf_redirect(device, 0);
 	}
-	path = g->order[step(skb, &in, segs, rack, g, *cuts, informed) & (MAX_PATHS - 1)];
+	path = g->order[step(skb, &in, segs, rack, g, *cuts & CUTS, informed) & (MAX_PATHS - 1)];
 	bytes = in.length + overhead(rack) + (segs - 1) * (each + overhead(rack));
 	if (elephants && !informed)
 		path = path_of(skb, &in, rack->group, path, bytes + segs * IP);
@@ -471,6 +490,8 @@ SEC("tc") int weft_spray(struct __sk_buff *skb)
 {
 	return spray(skb, 0);
 }
+
+#include "arrives.h"
 
 /* The same under CONGA. The loader loads one of the two, by the name weft_spray. So under other policies
  * the verifier does not see what only CONGA calls. */

@@ -21,6 +21,7 @@ enum { TAKEN, PASSED_DEAD, SEEN, NUM_COUNTERS };
 
 #include "count.h"
 #include "heart.h"
+#include "behind.h"
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -97,7 +98,7 @@ static __always_inline int wanted6(struct __sk_buff *skb)
 		return 0;
 	what = bpf_map_lookup_elem(&steered6, ip.daddr);
 	if (!what)
-		return 0;
+		return ip.next == PROTO_TCP && behind_at(ip.daddr);
 	if (ip.next == PROTO_IPV6 || ip.next == PROTO_IPIP)
 		return 0;
 	if (ip.next == PROTO_ICMPV6 && is_neighbours(skb))
@@ -118,7 +119,9 @@ static __always_inline int wanted4(struct __sk_buff *skb)
 	if (bpf_skb_load_bytes(skb, IP, &ip, sizeof(ip)) || !is_ipv4(&ip) || header_length(&ip) < sizeof(ip))
 		return 0;
 	what = bpf_map_lookup_elem(&steered, &ip.daddr);
-	if (!what || ip.protocol == PROTO_IPIP)
+	if (!what)
+		return ip.protocol == PROTO_TCP && !(ip.frag_off & FRAGMENT) && ip.tot_len && behind_at4(ip.daddr);
+	if (ip.protocol == PROTO_IPIP)
 		return 0;
 	if (*what & EVERYTHING)
 		return 1;
