@@ -139,6 +139,7 @@ examples/bgp: stack topoupdate/bgp/learn topoupdate/bgp/session uplink
 examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 otelweft: stack  // the same
+packaging/build:  // the same
 packaging/image:  // the same
 packaging/kubernetes/validate:  // the same
 examples/exampletest:  // for tests
@@ -179,7 +180,7 @@ var (
 		"github.com/gopacket/":                      {"weft/internal/capture/file", "weft/internal/tsharktest"},
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/internal/doctor/gather", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
-		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
+		"github.com/spf13/cobra":                    {"weft/cmd/weft", "weft/packaging/build"},
 		// Programs that embed a Host link Prometheus' client only if they import stack/metrics.
 		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
@@ -283,6 +284,7 @@ var wallClock = map[string]string{
 	"internal/dataplane/tunnelsend.go":        "numbers follow it",
 	"stack/virtual.go":                        "an epoch of its own",
 	"internal/service/clock_linux.go":         "",
+	"packaging/build/source.go":               "a commit's date",
 	"internal/capture/stream/wire.go":         "the same, between processes",
 	"internal/capture/socket/socket_linux.go": "a packet's time of day, for a file",
 	"internal/switchd/config.go":              "the number of a start, for want of a better one",

@@ -51,7 +51,7 @@ func (f *captureFlags) add(cmd *cobra.Command) {
 	flags.IntVar(&f.snap, "snap", 0, "`bytes` of each packet that are kept (0: all, up to 64 KB of weft's own and 256 KB of a device's)")
 	flags.Uint64Var(&f.count, "count", 0, "end after so many `packets`")
 	flags.Int64Var(&f.size, "size", 0, "`bytes` of a file: the end, or with --files the next one begins")
-	flags.IntVar(&f.files, "files", 0, "with --size, keep so `many` files, the latest, named with a number")
+	flags.IntVar(&f.files, "files", 0, "with --size, keep this `number` of files, the latest, named with a number")
 	flags.BoolVar(&f.json, "json", false, "print JSON about the capture when it ends")
 	flags.BoolVarP(&f.quiet, "quiet", "q", false, "print no packets")
 }

@@ -55,7 +55,7 @@ dropped, by source. It needs CAP_NET_RAW for devices, and root for what weft sho
 	}
 	f.add(cmd)
 	flags := cmd.Flags()
-	flags.DurationVar(&f.duration, "duration", 0, "end after so `long`")
+	flags.DurationVar(&f.duration, "duration", 0, "end after this `duration`")
 	flags.StringSliceVarP(&interfaces, "interface", "i", nil, "the `devices` (default the uplinks of the weft host of this network namespace)")
 	flags.StringVar(&path, "socket", "", "the daemon's `socket` (default that of this network namespace)")
 	flags.StringVar(&f.topology, "topology", "", "the fabric, which names the paths: a `spec` or a file (default that of the weft host)")

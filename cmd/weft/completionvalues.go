@@ -15,6 +15,7 @@ import (
 	"weft/bench/sim/workload"
 	"weft/bench/testbed"
 	"weft/fabric"
+	"weft/internal/capture"
 	"weft/internal/config"
 	"weft/internal/daemon"
 	"weft/policy"
@@ -44,7 +45,14 @@ var flagValues = map[string]completion{
 	"from":     {values: hostsOf("topology")},
 	"to":       {values: hostsOf("topology")},
 	"shard":    {free: true},
-	"node":     {values: nodesOf("topology")},
+	"host":     {free: true},
+	"port":     {free: true},
+	"flow":     {free: true},
+	"kind":     {values: ofList(capture.KindNames), list: true},
+
+	"tunnel-port": {free: true},
+	"interface":   {values: ofList(devices), list: true},
+	"node":        {values: nodesOf("topology")},
 
 	"bench apps --apps":            {values: ofList(appNames), list: true},
 	"bench apps --rows":            {values: andAll(ofList(appRowNames)), list: true},
@@ -57,6 +65,7 @@ var flagValues = map[string]completion{
 	"bench fct --failure":          {values: words("symmetric", "link-down", "slow-link")},
 	"bench fct --rows":             {values: fctRowValues, list: true},
 	"bench fct --loads":            {free: true},
+	"bench mesh --encryption":      {values: words("gmac", "aes-gcm", "chacha20poly1305")},
 	"bench patterns --append":      {files: true},
 	"bench patterns --patterns":    {values: ofList(patternNames)},
 	"bench patterns --rows":        {values: ofList(patternRowNames), list: true},

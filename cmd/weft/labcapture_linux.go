@@ -46,7 +46,7 @@ a timeline (--trace) shows how long each segment was on its way.`,
 		},
 	}
 	f.add(cmd)
-	cmd.Flags().DurationVar(&f.duration, "duration", 0, "end after so `long`")
+	cmd.Flags().DurationVar(&f.duration, "duration", 0, "end after this `duration`")
 	return cmd
 }
 

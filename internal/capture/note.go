@@ -3,6 +3,7 @@ package capture
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -53,6 +54,9 @@ const (
 )
 
 var kindNames = [kinds]string{"other", "data", "ack", "probe", "sample", "update", "scheduler", "feedback", "icmp"}
+
+// KindNames are the names of all kinds, as ParseKind reads them.
+func KindNames() []string { return slices.Clone(kindNames[:]) }
 
 func (k Kind) String() string {
 	if k < kinds {
