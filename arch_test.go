@@ -128,6 +128,7 @@ examples/bgp: stack topoupdate/bgp/learn topoupdate/bgp/session uplink
 examples/start: stack topology topoupdate/listen uplink
 examples/grpc: stack topology uplink  // a module of its own
 otelweft: stack  // the same
+packaging/build:  // the same
 examples/exampletest:  // for tests
 examples/rootless: stack link encap
 examples/mesh: encap link mesh mesh/join mesh/keyfile mesh/open stack
@@ -165,7 +166,7 @@ var (
 		"github.com/songgao/water":                  {"weft/link"},
 		"github.com/vishvananda/":                   {"weft/link", "weft/internal/kernel", "weft/internal/hostprog", "weft/internal/hostsetup", "weft/fabric", "weft/lab", "weft/topoupdate/wire", "weft/internal/prober", "weft/internal/doctor/gather", "weft/bench/"},
 		"github.com/cilium/ebpf":                    {"weft/internal/kernel", "weft/internal/hostprog", "weft/internal/congestion", "weft/fabric", "weft/lab"},
-		"github.com/spf13/cobra":                    {"weft/cmd/weft"},
+		"github.com/spf13/cobra":                    {"weft/cmd/weft", "weft/packaging/build"},
 		// Programs that embed a Host link Prometheus' client only if they import stack/metrics.
 		"github.com/prometheus/": {"weft/internal/metrics", "weft/internal/service", "weft/internal/daemon", "weft/internal/switchd", "weft/internal/schedulerd", "weft/stack/metrics"},
 		"github.com/osrg/gobgp":  {"weft/topoupdate/bgp/session"},
@@ -271,6 +272,7 @@ var wallClock = map[string]string{
 	"internal/service/clock_linux.go":  "",
 	"internal/switchd/config.go":       "the number of a start, for want of a better one",
 	"internal/switchd/run_linux.go":    "times of keys",
+	"packaging/build/source.go":        "the time of a commit",
 }
 
 // A time of day that is turned into a number, or out of one, has lost the monotonic
