@@ -119,7 +119,7 @@ func removeGroups(dir string) error {
 // try runs a script of the shell in the machine.
 func (m *machine) try(script string) (string, error) {
 	pid := fmt.Sprint(m.init.cmd.Process.Pid)
-	cmd := exec.Command("nsenter", "--target", pid, "--mount", "--pid", "--net", "--cgroup", "--uts", "--ipc", "--root", "--wd=/", "env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", "cd /; "+script)
+	cmd := exec.Command("nsenter", "--target", pid, "--mount", "--pid", "--net", "--cgroup", "--uts", "--ipc", "--root", "env", "--chdir=/", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "DEBIAN_FRONTEND=noninteractive", "sh", "-ec", script)
 	out, err := cmd.CombinedOutput()
 	return string(out), err
 }

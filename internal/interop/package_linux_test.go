@@ -39,10 +39,9 @@ func TestPackage_bareDebian(t *testing.T) {
 	packages := filepath.Join(root, "packages")
 	first, second := pack(t, packages, "0.1", old), pack(t, packages, "0.2", binary(t))
 
-	network := n.configuration(hostA)
-	programs := n.tcx(hostA)
 	m := n.boot(hostA, root)
 	files := m.files()
+	network, programs := n.configuration(hostA), n.tcx(hostA) // once Debian has set its own settings
 	there, back := n.stream(hostA, hostB), n.stream(hostB, hostA)
 	n.weftOf(binary(t), hostB, "mode: auto\n")
 	moves := func(what string) {
@@ -58,7 +57,7 @@ func TestPackage_bareDebian(t *testing.T) {
 	}
 
 	m.must("dpkg -i /packages/" + first)
-	if out, _ := m.try("systemctl is-enabled weft-host weft-switch weft-scheduler; systemctl is-active weft-host weft-switch weft-scheduler"); strings.Count(out, "disabled") != 3 || strings.Count(out, "inactive") != 3 {
+	if out, _ := m.try("systemctl is-enabled weft-host weft-switch weft-scheduler || true; systemctl is-active weft-host weft-switch weft-scheduler || true"); strings.Count(out, "disabled") != 3 || strings.Count(out, "inactive") != 3 {
 		t.Errorf("installed, and not configured: %s", out)
 	}
 	if out := m.must("systemd-analyze verify /usr/lib/systemd/system/weft-*.service 2>&1"); strings.Contains(out, "weft") {

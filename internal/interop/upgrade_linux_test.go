@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -26,7 +27,26 @@ func former(t *testing.T) string {
 	if out, err := exec.Command("git", "-C", root, "cat-file", "-e", formerCommit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("commit %s, to upgrade from, is not in this clone: %v %s", formerCommit, err, out)
 	}
-	dir := t.TempDir()
+	formerly.once.Do(func() { buildFormer(t, root) })
+	if formerly.path == "" {
+		t.Fatal("the former version could not be built")
+	}
+	return formerly.path
+}
+
+// formerly is the former version, built once.
+var formerly struct {
+	once      sync.Once
+	dir, path string
+}
+
+func buildFormer(t *testing.T, root string) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "weft-former-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	formerly.dir = dir
 	if err := os.Chmod(dir, 0o755); err != nil { // another user runs it
 		t.Fatal(err)
 	}
@@ -35,13 +55,10 @@ func former(t *testing.T) string {
 		t.Fatalf("git archive: %v\n%s", err, out)
 	}
 	path := filepath.Join(dir, "weft-former")
-	if out, err := exec.Command("go", "build", "-C", dir, "-buildvcs=false", "-o", path, "./cmd/weft").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", dir, "-buildvcs=false", "-trimpath", "-o", path, "./cmd/weft").CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", formerCommit, err, out)
 	}
-	if err := os.Chmod(filepath.Dir(dir), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return path
+	formerly.path = path
 }
 
 // Daemons are replaced by a later version and by an earlier one while transfers go on, both
@@ -82,7 +99,11 @@ func (n *network) replace(old, now, config string) {
 		{hostA, now, "upgraded after a crash", syscall.SIGKILL},
 		{hostA, old, "downgraded after a crash", syscall.SIGKILL},
 	} {
-		running[step.node].end(step.signal)
+		was := running[step.node]
+		was.end(step.signal)
+		// As the unit's ExecStopPost: an earlier version refuses state with settings that only a later
+		// one makes, so what has crashed is cleared by its own version.
+		n.must(step.node, was.cmd.Path, "host", "--cleanup")
 		there.moves("until: "+step.what, enough/4)
 		running[step.node] = n.weftOf(step.by, step.node, config)
 		both(step.what)
@@ -95,11 +116,10 @@ func (n *network) replace(old, now, config string) {
 	back.end()
 }
 
-// weftOf is weft by a binary, whose clean-up runs before it, as the unit's ExecStopPost does.
+// weftOf is weft by a binary.
 func (n *network) weftOf(binary, node, config string) *daemon {
 	n.Helper()
 	d := &daemon{node: node, file: n.file(node+".yaml", []byte(config))}
-	n.must(node, binary, "host", "--cleanup")
 	n.Cleanup(func() { n.lab.Do(n.node(node).ID, exec.Command(binary, "host", "--cleanup").Run) })
 	d.process = n.start(node, binary, "host", "--config", d.file)
 	d.says("mode ")
