@@ -176,9 +176,11 @@ func TestCapture_lab(t *testing.T) {
 	if err := json.Unmarshal([]byte(out.String()), &said); err != nil || said.Written == 0 || said.Written != said.Matched {
 		t.Errorf("it says %s, %v", out.String(), err)
 	}
+	lossless := true
 	for source, n := range said.Dropped {
 		if n > 0 {
 			t.Logf("%s dropped %d packets", source, n)
+			lossless = false
 		}
 	}
 	kinds := tsharktest.CleanFile(t, packets)
@@ -187,7 +189,7 @@ func TestCapture_lab(t *testing.T) {
 			t.Errorf("no packet is a %s: %v", k, kinds)
 		}
 	}
-	b.checkPackets(packets)
+	b.checkPackets(packets, lossless)
 	ways := b.checkTimeline(trace)
 	for port, want := range map[string]bool{"1001": true, "1003": false} {
 		for _, via := range []string{"c1.1", "c1.2", "c2.1", "c2.2"} {
@@ -228,8 +230,9 @@ func (b *captureBed) checkTrace(answers func(tracePath, int) bool) {
 	}
 }
 
-// checkPackets checks that both sides of the resequencer agree: what it let go had arrived.
-func (b *captureBed) checkPackets(name string) {
+// checkPackets checks that both sides of the resequencer agree, if nothing was dropped: what
+// it let go had arrived.
+func (b *captureBed) checkPackets(name string, lossless bool) {
 	b.Helper()
 	in, err := os.Open(name)
 	if err != nil {
@@ -237,7 +240,7 @@ func (b *captureBed) checkPackets(name string) {
 	}
 	defer in.Close()
 	points := make(map[capture.Point]int)
-	held := 0
+	held, unknown := 0, 0
 	a := capture.NewAnnotator(capture.NewTopology(b.lab.Config.Topology))
 	if _, err := file.Read(in, func(r *capture.Record) error {
 		n := a.Note(r)
@@ -253,7 +256,7 @@ func (b *captureBed) checkPackets(name string) {
 				held++
 			}
 			if n.Packet.Flow.DstPort > 1000 && n.Packet.Flow.DstPort < 1004 && n.Path < 0 {
-				b.Logf("the path of a segment is not known: %s", n.String())
+				unknown++
 			}
 		}
 		return nil
@@ -261,8 +264,8 @@ func (b *captureBed) checkPackets(name string) {
 		b.Fatal(err)
 	}
 	if points[capture.PointDevice] == 0 || points[capture.PointSent] == 0 || points[capture.PointDelivered] == 0 || held == 0 ||
-		points[capture.PointArrived] != points[capture.PointDelivered] {
-		b.Errorf("data was seen at %v; %d held", points, held)
+		lossless && (points[capture.PointArrived] != points[capture.PointDelivered] || unknown > points[capture.PointDelivered]/10) {
+		b.Errorf("data was seen at %v; %d held, of %d the path is not known", points, held, unknown)
 	}
 }
 

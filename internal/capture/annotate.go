@@ -185,7 +185,7 @@ func (a *Annotator) follow(n *Note, r *Record) {
 func (a *Annotator) recall(n *Note) {
 	p := &n.Packet
 	t := a.flows[p.Flow]
-	if t == nil || p.Payload == 0 {
+	if t == nil {
 		return
 	}
 	var found *sighting
@@ -195,7 +195,7 @@ func (a *Annotator) recall(n *Note) {
 			found = s
 			break
 		}
-		if found == nil && int32(p.Seq-s.seq) >= 0 && int32(s.end-p.Seq) > 0 {
+		if found == nil && p.Payload > 0 && int32(p.Seq-s.seq) >= 0 && int32(s.end-p.Seq) > 0 {
 			found = s
 		}
 	}

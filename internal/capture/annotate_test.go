@@ -84,6 +84,13 @@ func TestAnnotator_findsThePath(t *testing.T) {
 			if n.Path != path || n.Bounce != want || !n.Learned || n.Carrier != "" {
 				t.Errorf("%v, path %d, taken out: %s", c, path, n.String())
 			}
+			syn := tcp(here, there, uint32(1000*path), 0, uint16(1000+path))
+			syn[33] = flowcell.FlagSYN
+			outer = by(t, f, c, path, syn)
+			a.Note(&Record{At: start, Interface: "p0", Out: true, Bytes: outer, Length: len(outer)})
+			if n = a.Note(&Record{At: start, Interface: "q0", Bytes: syn, Length: len(syn)}); n.Path != path {
+				t.Errorf("%v, path %d, SYN: %s", c, path, n.String())
+			}
 			part := tcp(here, there, uint32(1000*path+450), 450, 63)
 			if n = a.Note(&Record{At: start, Interface: "q0", Bytes: part, Length: len(part)}); n.Path != path || n.Numbered {
 				t.Errorf("%v, path %d, a part: %s", c, path, n.String())

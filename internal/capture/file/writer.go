@@ -35,6 +35,7 @@ type Writer struct {
 
 	to         io.WriteCloser
 	size       counter
+	length     int64 // of the file, about, with what is buffered
 	ng         *pcapgo.NgWriter
 	number     int
 	interfaces map[key]int
@@ -45,6 +46,9 @@ type Writer struct {
 	bytes      int64 // of files before
 	full       bool
 }
+
+// packetBlock is what a packet takes in a file besides its bytes and its comment, about.
+const packetBlock = 32 + 4 + 8 + 4 + 4
 
 // key is an interface of a capture: a point is one of its own.
 type key struct {
@@ -103,7 +107,7 @@ func (w *Writer) begin() (err error) {
 	if w.to, err = w.open(w.number); err != nil {
 		return err
 	}
-	w.size = counter{w: w.to}
+	w.size, w.length = counter{w: w.to}, 0
 	w.interfaces, w.stats, w.ng = make(map[key]int), nil, nil
 	if w.remove != nil && w.limits.Files > 0 && w.number > w.limits.Files {
 		w.remove(w.number - w.limits.Files)
@@ -151,9 +155,11 @@ func (w *Writer) Write(r *capture.Record, n *capture.Note) error {
 		flags.Direction = pcapgo.NgEpbFlagDirectionOutbound
 	}
 	info := gopacket.CaptureInfo{Timestamp: r.At, CaptureLength: len(b), Length: max(r.Length, len(b)), InterfaceIndex: id}
-	if err := w.ng.WritePacketWithOptions(info, b, pcapgo.NgPacketOptions{Comments: []string{n.String()}, Flags: flags}); err != nil {
+	comment := n.String()
+	if err := w.ng.WritePacketWithOptions(info, b, pcapgo.NgPacketOptions{Comments: []string{comment}, Flags: flags}); err != nil {
 		return err
 	}
+	w.length += int64(packetBlock + len(b) + len(comment))
 	w.stats[id].received++
 	w.packets++
 	if w.limits.Packets > 0 && w.packets >= w.limits.Packets {
@@ -164,7 +170,7 @@ func (w *Writer) Write(r *capture.Record, n *capture.Note) error {
 
 // rotate begins the next file when this one is long enough.
 func (w *Writer) rotate() error {
-	if w.limits.Bytes == 0 || w.size.n < w.limits.Bytes {
+	if w.limits.Bytes == 0 || w.length < w.limits.Bytes {
 		return nil
 	}
 	if w.limits.Files == 0 {

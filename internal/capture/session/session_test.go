@@ -47,7 +47,7 @@ func newFake(name string, ends bool, at []time.Time) *fake {
 // Packets of several sources are written in the order of their times; that all sources have
 // ended ends the capture.
 func TestRun_inOrder(t *testing.T) {
-	base := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	base := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	var got []time.Time
 	res, err := Run(t.Context(), Config{Annotator: capture.NewAnnotator(nil), Sources: []Source{newFake("a", true, times(base, 1, 4, 9)), newFake("b", true, times(base, 2, 3, 10))},
 		Write: func(r *capture.Record, _ *capture.Note) (bool, error) { got = append(got, r.At); return false, nil }})
@@ -61,7 +61,7 @@ func TestRun_inOrder(t *testing.T) {
 
 // The end: enough written, an error of the file or of a source, a time, a signal.
 func TestRun_ends(t *testing.T) {
-	base := time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC)
+	base := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
 	run := func(ctx context.Context, c Config, s *fake) (Result, error) {
 		c.Annotator, c.Sources = capture.NewAnnotator(nil), []Source{s}
 		return Run(ctx, c)
