@@ -45,6 +45,7 @@ type host struct {
 	renewed  int                  // keys
 	peers    map[string]mesh.Peer // that the tunnel has
 	removed  map[string]time.Duration
+	known    map[string]bool // names that it has had as they are
 	former   []formerKey
 	seen     map[string]map[uint64]bool // beacons, by sender
 	accepted uint64                     // bytes that should not have been
@@ -68,7 +69,7 @@ func addressOf(n int) netip.Addr {
 // begin makes a host, with what a former one has kept, and has it join.
 func (b *bed) begin(n int, former *host, k kind) (h *host, err error) {
 	h = &host{b: b, n: n, name: fmt.Sprintf("h%05d", n), address: addressOf(n), etcd: newValve(), ends: make(chan struct{}),
-		peers: make(map[string]mesh.Peer), removed: make(map[string]time.Duration), seen: make(map[string]map[uint64]bool)}
+		peers: make(map[string]mesh.Peer), removed: make(map[string]time.Duration), seen: make(map[string]map[uint64]bool), known: make(map[string]bool)}
 	if former != nil {
 		former.mu.Lock()
 		h.keys, h.identity = former.keys, former.identity
@@ -141,7 +142,10 @@ func (h *host) setPeers(peers []mesh.Peer) error {
 	h.mu.Lock()
 	next := make(map[string]mesh.Peer, len(peers))
 	for _, p := range peers {
-		if next[p.Name] = p; p.Endpoint == usurper {
+		next[p.Name] = p
+		if p.Endpoint != usurper {
+			h.known[p.Name] = true
+		} else if h.known[p.Name] { // who comes while it is there cannot know better
 			h.b.taken(h.name, p.Name)
 		}
 	}
