@@ -60,7 +60,7 @@ type Foreign struct {
 	Replayed       int    `json:"replayed"`       // recorded ones
 	Expired        uint64 `json:"expired"`        // sent by hosts whose registration had ended, or was to end
 	Registrations  int    `json:"registrations"`  // written over those of hosts, under other identities
-	Taken          int    `json:"taken"`          // times that a host took such a registration
+	Taken          int    `json:"taken"`          // times that a host took such a registration of one that it knew
 	AcceptedBytes  uint64 `json:"accepted_bytes"` // of all that, after the receiver had been told
 	Refused        uint64 `json:"refused"`        // datagrams, as counted by the hosts that were sent to
 	ControlSent    int    `json:"control_sent"`   // forged by the right key, at the end

@@ -49,26 +49,21 @@ const silence = 3
 // look has peers go that have lingered for long enough, or are not heard.
 func (l *loop) look() {
 	now := time.Now()
-	n := len(l.left)
+	var ended []string
 	l.left = slices.DeleteFunc(l.left, func(p *lingering) bool {
 		if heard := l.c.Heard(p.Name); heard != p.heard {
 			p.heard, p.silent = heard, 0
 		} else {
 			p.silent++
 		}
-		return p.silent >= silence || now.After(p.until)
-	})
-	if len(l.left) < n {
-		for i := len(l.peers) - 1; i >= 0; i-- { // else they would begin to linger anew
-			if l.gone(l.peers[i].Name) {
-				l.peers = slices.Delete(l.peers, i, i+1)
-			}
+		ends := p.silent >= silence || now.After(p.until)
+		if ends {
+			ended = append(ended, p.Name)
 		}
+		return ends
+	})
+	if len(ended) > 0 { // else they would begin to linger anew
+		l.peers = slices.DeleteFunc(l.peers, func(p mesh.Peer) bool { return slices.Contains(ended, p.Name) })
 		l.stale = true
 	}
-}
-
-// gone reports whether a peer is neither registered nor lingering.
-func (l *loop) gone(name string) bool {
-	return !l.view.Has(name) && !slices.ContainsFunc(l.left, func(p *lingering) bool { return p.Name == name })
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"net"
@@ -112,7 +113,7 @@ func put(c *etcdtest.Cluster, d join.Directory, m mesh.Member) (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		_, err = d.Put(ctx, m)
-		return err == nil || strings.Contains(err.Error(), "may not do that")
+		return err == nil || errors.Is(err, join.ErrTaken) || strings.Contains(err.Error(), "may not do that")
 	})
 	return err
 }

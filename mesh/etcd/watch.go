@@ -1,0 +1,140 @@
+package etcd
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"weft/mesh"
+	"weft/mesh/join"
+)
+
+// Watch is join.Directory's. It ends when the registration's lease has ended, too.
+func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
+	ctx, cancel := context.WithCancelCause(clientv3.WithRequireLeader(ctx)) // a member of etcd that has lost the others tells nothing new
+	defer cancel(nil)
+	d.mu.Lock()
+	d.watch = cancel
+	d.mu.Unlock()
+	all, header, err := d.all(ctx)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			return cause
+		}
+		return err
+	}
+	told(join.Update{All: true, Restored: d.history.begin(header), Put: all})
+	n := newNews()
+	var reading sync.WaitGroup
+	defer reading.Wait()
+	defer cancel(nil)
+	reading.Go(func() { d.read(ctx, header.Revision+1, n) })
+	for {
+		<-n.some
+		events, err := n.take()
+		if u := d.update(events); len(u.Put)+len(u.Gone) > 0 && ctx.Err() == nil {
+			told(u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// read reads what happens until the watch or the context ends.
+func (d *Directory) read(ctx context.Context, from int64, n *news) {
+	for r := range d.c.Client.Watch(ctx, d.members(), clientv3.WithPrefix(), clientv3.WithRev(from)) {
+		if err := r.Err(); err != nil {
+			n.end(explain(err))
+			return
+		}
+		d.history.follow(r.Header)
+		if !n.add(r.Events) {
+			return
+		}
+	}
+	if ctx.Err() != nil {
+		n.end(context.Cause(ctx))
+		return
+	}
+	n.end(errors.New("etcd: the watch has ended"))
+}
+
+// pageSize is how many members are read at once.
+const pageSize = 1000
+
+// all reads all members, as they are at one revision: that of the header.
+func (d *Directory) all(ctx context.Context) (all []mesh.Member, header *pb.ResponseHeader, err error) {
+	revision := int64(0)
+	end := clientv3.GetPrefixRangeEnd(d.members())
+	for from := d.members(); len(all) < mesh.MaxMembers; {
+		page, cancel := context.WithTimeout(ctx, patience)
+		r, err := d.c.Client.Get(page, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
+		cancel()
+		if err != nil {
+			return nil, nil, explain(err)
+		}
+		if revision == 0 {
+			revision, header = r.Header.Revision, r.Header
+		}
+		for _, kv := range r.Kvs {
+			if m, ok := d.decode(kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision); ok {
+				all = append(all, m)
+			}
+		}
+		if !r.More {
+			break
+		}
+		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
+	}
+	slices.SortFunc(all, func(a, b mesh.Member) int { return int(a.Revision - b.Revision) })
+	return all, header, nil
+}
+
+// update turns events into news. A key that is gone and there again is both.
+func (d *Directory) update(events []*clientv3.Event) (u join.Update) {
+	for _, e := range events {
+		name, ok := d.nameOf(e.Kv.Key)
+		if !ok {
+			continue
+		}
+		i := slices.Index(u.Gone, name)
+		if e.Type == clientv3.EventTypeDelete {
+			u.Put = slices.DeleteFunc(u.Put, func(m mesh.Member) bool { return m.Name == name })
+			if i < 0 {
+				u.Gone = append(u.Gone, name)
+			}
+			continue
+		}
+		if m, ok := d.decode(e.Kv.Key, e.Kv.Value, e.Kv.ModRevision, e.Kv.CreateRevision); ok {
+			if u.Put = append(u.Put, m); i >= 0 { // Since says that it is another registration
+				u.Gone = slices.Delete(u.Gone, i, i+1)
+			}
+		}
+	}
+	return u
+}
+
+// decode reads a registration. One whose name is not that of its key, or that is none, is
+// left out: anybody who may write there could have made it.
+func (d *Directory) decode(key, value []byte, revision, since int64) (m mesh.Member, ok bool) {
+	name, ok := d.nameOf(key)
+	m, err := mesh.Decode(value)
+	if !ok || err != nil || m.Name != name {
+		return mesh.Member{}, false
+	}
+	m.Revision, m.Since = revision, since
+	return m, true
+}
+
+func (d *Directory) nameOf(key []byte) (string, bool) {
+	rest, ok := strings.CutPrefix(string(key), d.members())
+	name, err := hex.DecodeString(rest)
+	return string(name), ok && err == nil
+}
