@@ -354,6 +354,8 @@ var badHostFiles = []badInput{
 	host("udp: {listen: 5740}\n", "host.yaml:1: udp.listen", `"5740"`, "such as 0.0.0.0:5740"),
 	host("tun: {queues: 0}\n", "host.yaml:1: tun.queues", "from 1 to 255"),
 	host("datagrams: [99999]\n", "host.yaml:1: datagrams[0]", `"99999"`, "from 1 to 65535"),
+	host("behind: [{host: 10.0.0.2, prefixes: [10.244.0.1/24]}]\n", "host.yaml:1: behind[0].prefixes[0]", "10.244.0.1/24", "write 10.244.0.0/24"),
+	host("forwarded: maybe\n", "host.yaml:1: forwarded"),
 	host("metrics: {listen: 9469}\n", "host.yaml:1: metrics.listen", `"9469"`, "such as 127.0.0.1:9469"),
 	host("metrics: {listen: '0.0.0.0:9469'}\n", "host.yaml:1: metrics.listen", "metrics.remote"),
 	host("log: {level: loud}\n", "host.yaml:1: log.level", `"loud"`, "debug, info, warn and error"),

@@ -1,7 +1,6 @@
 package daemon
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -35,65 +34,12 @@ func graphBehind(g *graph.Graph) (list []hostprog.Behind) {
 	return list
 }
 
-// behind lists the prefixes behind hosts, this one included, whose addresses are known.
-func (c *Config) behind(p place) []hostprog.Behind {
-	if !c.Forwarded || c.tunnels() {
-		return nil
-	}
-	list := slices.Clone(c.inGraph)
-	for _, b := range c.Behind {
-		for _, prefix := range b.Prefixes {
-			host := b.Host
-			if !host.IsValid() {
-				if host = p.address; prefix.Addr().Is6() {
-					host = c.address6()
-				}
-			}
-			if host.IsValid() {
-				list = append(list, hostprog.Behind{Prefix: prefix, Host: host})
-			}
-		}
-	}
-	return list
-}
-
-// behindHere lists the prefixes behind this host.
-func (c *Config) behindHere(p place) (list []netip.Prefix) {
-	for _, b := range c.behind(p) {
-		if b.Host == p.address || b.Host == c.address6() {
-			list = append(list, b.Prefix)
-		}
-	}
-	return list
-}
-
 // fabricOf is the fabric of an address's family, nil if there is none.
 func (c *Config) fabricOf(a netip.Addr) *topology.Topology {
 	if a.Is4() {
 		return c.fabric
 	}
 	return c.six()
-}
-
-// hostOf returns what finds the host that an address is of, or is behind.
-func (c *Config) hostOf(p place) func(netip.Addr) netip.Addr {
-	hosts := make(map[netip.Prefix]netip.Addr)
-	var lengths []int
-	for _, b := range c.behind(p) {
-		hosts[b.Prefix] = b.Host
-		if !slices.Contains(lengths, b.Prefix.Bits()) {
-			lengths = append(lengths, b.Prefix.Bits())
-		}
-	}
-	slices.SortFunc(lengths, func(a, b int) int { return cmp.Compare(b, a) })
-	return func(a netip.Addr) netip.Addr {
-		for _, bits := range lengths {
-			if x, err := a.Prefix(bits); err == nil && hosts[x].IsValid() {
-				return hosts[x]
-			}
-		}
-		return a
-	}
 }
 
 // checkBehind checks the list.

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -16,6 +17,59 @@ import (
 	"weft/internal/hostsetup"
 	"weft/topology"
 )
+
+// behind lists the prefixes behind hosts, this one included, whose addresses are known.
+func (c *Config) behind(p place) []hostprog.Behind {
+	if !c.Forwarded || c.tunnels() {
+		return nil
+	}
+	list := slices.Clone(c.inGraph)
+	for _, b := range c.Behind {
+		for _, prefix := range b.Prefixes {
+			host := b.Host
+			if !host.IsValid() {
+				if host = p.address; prefix.Addr().Is6() {
+					host = c.address6()
+				}
+			}
+			if host.IsValid() {
+				list = append(list, hostprog.Behind{Prefix: prefix, Host: host})
+			}
+		}
+	}
+	return list
+}
+
+// behindHere lists the prefixes behind this host.
+func (c *Config) behindHere(p place) (list []netip.Prefix) {
+	for _, b := range c.behind(p) {
+		if b.Host == p.address || b.Host == c.address6() {
+			list = append(list, b.Prefix)
+		}
+	}
+	return list
+}
+
+// hostOf returns what finds the host that an address is of, or is behind.
+func (c *Config) hostOf(p place) func(netip.Addr) netip.Addr {
+	hosts := make(map[netip.Prefix]netip.Addr)
+	var lengths []int
+	for _, b := range c.behind(p) {
+		hosts[b.Prefix] = b.Host
+		if !slices.Contains(lengths, b.Prefix.Bits()) {
+			lengths = append(lengths, b.Prefix.Bits())
+		}
+	}
+	slices.SortFunc(lengths, func(a, b int) int { return cmp.Compare(b, a) })
+	return func(a netip.Addr) netip.Addr {
+		for _, bits := range lengths {
+			if x, err := a.Prefix(bits); err == nil && hosts[x].IsValid() {
+				return hosts[x]
+			}
+		}
+		return a
+	}
+}
 
 // findForwarding finds out whether the kernel forwards packets.
 func (p *place) findForwarding() error {

@@ -15,9 +15,6 @@ type Behind struct {
 // maxBehind bounds the prefixes behind a host; MAX_BEHIND in bpf/behind.h.
 const maxBehind = 1024
 
-// maxForwarded bounds the connections that are noted; bpf/forwarded.h.
-const maxForwarded = 65536
-
 func checkBehind(list []netip.Prefix) error {
 	if n := len(list); n > maxBehind {
 		return fmt.Errorf("%d prefixes are behind this host, must be at most %d", n, maxBehind)

@@ -8,7 +8,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/link"
 	"weft/topology"
 )
 
@@ -187,5 +189,51 @@ func TestSpray_notesAndClamps(t *testing.T) {
 	}
 	if st, err := u.spray.Stats(); err != nil || st.ForwardedLong != 2 || st.TooLong != 0 || st.Forwarded != 1 {
 		t.Errorf("%+v, %v", st, err)
+	}
+}
+
+// Where it is known what a host forwards, packets behind a hole go to the reader if their connection
+// is noted, and to the kernel if nobody here takes part in it.
+func TestOrder_forwarded(t *testing.T) {
+	o := newOrderTest(t)
+	table, err := NewForwarded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Close() })
+	former := o.order
+	err = kernel.InNamespace(o.near, func() (err error) {
+		o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo6}, Behind: []netip.Prefix{netip.PrefixFrom(orderTo, 32)}, Forwarded: table})
+		if err == nil {
+			o.reader.Close()
+			o.reader, err = link.OpenPacket(link.PacketConfig{Interface: "p0", FilterFD: o.order.Filter()})
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	another := o.order
+	t.Cleanup(func() { another.Close() })
+	if err := former.Close(); err != nil {
+		t.Fatal(err)
+	}
+	o.alive(t, true)
+	for _, noted := range []bool{false, true} {
+		s := orderSegment{port: 5000, payload: 100}
+		if noted {
+			s.port = 6000
+			key := connectionKey{Remote: orderFrom.As16(), Local: orderTo.As16(), Ports: [4]byte{6000 >> 8, 6000 & 0xff, 0, 80}}
+			if err := table.m.Put(key, uint32(1)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if o.arrive(t, s.bytes()) {
+			t.Fatalf("noted %t: the first packet is diverted", noted)
+		}
+		s.seq = 200
+		if o.arrive(t, s.bytes()) != noted {
+			t.Errorf("noted %t, and behind a hole: diverted %t", noted, !noted)
+		}
 	}
 }

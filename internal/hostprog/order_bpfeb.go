@@ -28,6 +28,7 @@ const (
 	orderMapStrays           = "strays"
 	orderProgWeftOrderFilter = "weft_order_filter"
 	orderProgWeftSteer       = "weft_steer"
+	orderVarForwarding       = "forwarding"
 	orderVarHeartbeat        = "heartbeat"
 	orderVarListing          = "listing"
 	orderVarLongest          = "longest"
@@ -102,12 +103,13 @@ type orderMapSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type orderVariableSpecs struct {
-	Heartbeat *ebpf.VariableSpec `ebpf:"heartbeat"`
-	Listing   *ebpf.VariableSpec `ebpf:"listing"`
-	Longest   *ebpf.VariableSpec `ebpf:"longest"`
-	Parts     *ebpf.VariableSpec `ebpf:"parts"`
-	Patience  *ebpf.VariableSpec `ebpf:"patience"`
-	Seed      *ebpf.VariableSpec `ebpf:"seed"`
+	Forwarding *ebpf.VariableSpec `ebpf:"forwarding"`
+	Heartbeat  *ebpf.VariableSpec `ebpf:"heartbeat"`
+	Listing    *ebpf.VariableSpec `ebpf:"listing"`
+	Longest    *ebpf.VariableSpec `ebpf:"longest"`
+	Parts      *ebpf.VariableSpec `ebpf:"parts"`
+	Patience   *ebpf.VariableSpec `ebpf:"patience"`
+	Seed       *ebpf.VariableSpec `ebpf:"seed"`
 }
 
 // orderObjects contains all objects after they have been loaded into the kernel.
@@ -161,12 +163,13 @@ func (m *orderMaps) Close() error {
 //
 // It can be passed to loadOrderObjects or ebpf.CollectionSpec.LoadAndAssign.
 type orderVariables struct {
-	Heartbeat *ebpf.Variable `ebpf:"heartbeat"`
-	Listing   *ebpf.Variable `ebpf:"listing"`
-	Longest   *ebpf.Variable `ebpf:"longest"`
-	Parts     *ebpf.Variable `ebpf:"parts"`
-	Patience  *ebpf.Variable `ebpf:"patience"`
-	Seed      *ebpf.Variable `ebpf:"seed"`
+	Forwarding *ebpf.Variable `ebpf:"forwarding"`
+	Heartbeat  *ebpf.Variable `ebpf:"heartbeat"`
+	Listing    *ebpf.Variable `ebpf:"listing"`
+	Longest    *ebpf.Variable `ebpf:"longest"`
+	Parts      *ebpf.Variable `ebpf:"parts"`
+	Patience   *ebpf.Variable `ebpf:"patience"`
+	Seed       *ebpf.Variable `ebpf:"seed"`
 }
 
 // orderPrograms contains all programs after they have been loaded into the kernel.

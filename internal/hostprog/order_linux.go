@@ -65,7 +65,7 @@ var (
 // kernel in order. All else goes to the kernel at once, and is not copied.
 //
 // The reader gets at will what belongs to a socket of this namespace, or to a connection of
-// OrderConfig.Forwarded. It gets nothing of flows in which nobody takes part. Of all others, which
+// OrderConfig.Forwarded; with that it gets nothing of flows in which nobody takes part. Of all others, which
 // may be forged, it gets 3,800 packets a second from each processor.
 //
 // Nothing is diverted before the first Beat, nor if Beat was not called for SteerPatience,
@@ -118,7 +118,8 @@ func (o *Order) attach(cfg OrderConfig) error {
 	if cfg.SuperBytes > kernel.MaxSuper {
 		longest = uint32(cfg.SuperBytes)
 	}
-	if err := errors.Join(setPatience(spec, SteerPatience), cfg.Datagrams.set(spec), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest)); err != nil {
+	if err := errors.Join(setPatience(spec, SteerPatience), cfg.Datagrams.set(spec), spec.Variables["seed"].Set(seed), spec.Variables["longest"].Set(longest),
+		spec.Variables["forwarding"].Set(cfg.Forwarded != nil)); err != nil {
 		return err
 	}
 	spec.Maps[orderMapBehind].MaxEntries = uint32(max(1, len(cfg.Behind)))

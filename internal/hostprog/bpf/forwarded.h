@@ -14,7 +14,7 @@ struct connection {
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, 65536); /* hostprog.maxForwarded */
+	__uint(max_entries, 65536);
 	__type(key, struct connection);
 	__type(value, __u32); /* when this end has sent last, in units of 2^30 ns */
 } forwarded SEC(".maps");

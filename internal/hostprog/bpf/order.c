@@ -20,7 +20,7 @@
 // does. A segment that is further from its flow than a sender can be goes to the kernel at
 // once, and changes nothing, until several in a row go on there. And the reader gets at will
 // only packets of flows that have a socket, or that this host forwards to containers that have
-// answered (forwarded.h). It gets none of those in which nobody takes part: another program may have
+// answered (forwarded.h). Where these are known, it gets none of those in which nobody takes part: another program may have
 // them for a container, unknown to the kernel, which would reset the connection. The others, of
 // connections that are being opened, share a budget. The second program looks for the socket,
 // since a filter cannot.
@@ -142,6 +142,9 @@ volatile const __u64 seed = 0;
  * goes to the kernel at once. */
 #define PARTS 256 /* hostprog.orderParts */
 volatile __u32 parts = PARTS;
+
+/* Whether it is known what this host forwards (forwarded.h). The loader sets it. */
+volatile const __u8 forwarding = 0;
 
 /* How long packets the reader has room for, bytes with the IP header. The loader sets it. */
 volatile const __u32 longest = 0xffff;
@@ -584,7 +587,7 @@ static __always_inline void answer(struct __sk_buff *skb, struct note *note)
 		f->far &= ~KNOWN;
 		if (1 << state & CONNECTED || (!state && is_forwarded(&f->key)))
 			f->far |= REAL;
-		else if (!state)
+		else if (!state && forwarding)
 			f->far |= NOBODYS;
 		return;
 	}
