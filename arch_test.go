@@ -110,6 +110,8 @@ internal/pacing: encap internal/hostprog internal/kernel internal/qcn
 internal/interop:
 internal/overview:
 internal/live:
+internal/live/source: internal/daemon internal/kernel internal/live internal/overview internal/service lab topology
+internal/live/ui: internal/live
 internal/doctor: internal/overview
 internal/doctor/gather: fabric internal/config internal/daemon internal/discover internal/doctor internal/hostsetup internal/kernel internal/overview internal/service internal/switchd
 internal/event:

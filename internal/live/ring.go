@@ -57,6 +57,9 @@ func (r *Ring) Evicted() uint64 { return r.evicted }
 // Len returns the number of frames.
 func (r *Ring) Len() int { return len(r.frames) }
 
+// Frames returns all frames, oldest first. The slice is the ring's until Add.
+func (r *Ring) Frames() []*Frame { return r.frames }
+
 // Latest returns the newest frame; nil: there is none.
 func (r *Ring) Latest() *Frame {
 	if len(r.frames) == 0 {
