@@ -91,14 +91,15 @@ func (b *bench) on(node string, argv ...string) io.Reader {
 // awaitLine reads what a program prints up to a line with a text, and forgets what comes after.
 func (b *bench) awaitLine(out io.Reader, text string) string {
 	b.t.Helper()
-	lines := bufio.NewScanner(out)
+	lines, all := bufio.NewScanner(out), ""
 	for lines.Scan() {
+		all += lines.Text() + "\n"
 		if strings.Contains(lines.Text(), text) {
 			go io.Copy(io.Discard, out)
 			return lines.Text()
 		}
 	}
-	b.t.Fatalf("it ended without a line with %q", text)
+	b.t.Fatalf("it ended without a line with %q:\n%s", text, all)
 	return ""
 }
 
