@@ -123,6 +123,7 @@ internal/switchd: internal/exitcode encap fabric hedera/wire internal/elephant i
 internal/daemon: mesh mesh/join mesh/keyfile mesh/open hedera/wire internal/elephant internal/scheduling internal/exitcode internal/blame conga internal/event internal/eventlog internal/kernel internal/lookout internal/congestion topology/graph topoupdate/bgp topoupdate/bgp/learn topoupdate/bgp/session internal/hostprog internal/hostsetup internal/dataplane link stack encap policy flowcell resequencer topology topoupdate topoupdate/listen liveness luopan internal/probe internal/paths internal/prober internal/checksum internal/config internal/metrics internal/service internal/pacing internal/qcn
 bench/...: ...
 cmd/weft: ...
+cmd/weft/uitest:  // a module of its own, for tests
 examples:
 examples/httpserver: examples/start
 examples/httpget: examples/start
