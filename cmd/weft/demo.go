@@ -19,6 +19,7 @@ import (
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/internal/config"
+	"weft/internal/live/ui"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -43,6 +44,8 @@ type demoOptions struct {
 	json         bool
 	report       string
 	skipFailover bool
+	live         bool
+	liveListen   string
 }
 
 func newDemoCmd() *cobra.Command {
@@ -75,6 +78,8 @@ writes a report with pictures.`,
 	f.StringVar(&o.encap, "encap", encap.CarrierIPIP.String(), "how a packet is told its path: ipip or srv6")
 	f.BoolVar(&o.meter, "meter", false, "switches measure their queues, for policies that are aware of congestion")
 	f.BoolVar(&o.skipFailover, "skip-failover", false, "leave out the last part, half a minute in which spines die")
+	f.BoolVar(&o.live, "live", false, "serve a page with a live picture of the fabric, as weft ui does, while the demo runs")
+	f.StringVar(&o.liveListen, "live-listen", ui.DefaultListen, "`address` and port of that page, port 0 for any; or the path of a Unix socket")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
 	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
 	f.StringVar(&o.report, "report", "report.html", "file for the report, \"\" for none")
@@ -155,7 +160,12 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	for _, n := range notes {
 		fmt.Fprintln(os.Stderr, n)
 	}
-	d := demo{options: o, topology: t, bed: bed, notes: notes, ideals: idealsOf(t, o)}
+	page, err := o.startLive(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, page.end()) }()
+	d := demo{options: o, topology: t, bed: bed, notes: notes, ideals: idealsOf(t, o), page: page}
 	if err := d.measureAll(ctx, rows); err != nil {
 		return err
 	}
@@ -239,6 +249,7 @@ type demo struct {
 	ideals   []float64 // of all hosts together in each permutation, Mbit/s
 	outcomes []outcome
 	failover []failover.Result
+	page     *demoLive // nil: none
 }
 
 func (d *demo) note(s string) {
@@ -254,6 +265,7 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 		if n := d.options.permutations; n > 1 {
 			p.what = fmt.Sprintf("%s, permutation %d of %d", row.Name, i+1, n)
 		}
+		d.page.mark(p.what + " begins")
 		r, err := d.run(ctx, row, d.options.seed+uint64(i), p)
 		p.end()
 		if err != nil {

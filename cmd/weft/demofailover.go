@@ -43,6 +43,7 @@ func (d *demo) failSpines(ctx context.Context) error {
 		d.note(fmt.Sprintf("The part in which a spine dies is left out: %v.", err))
 		return nil
 	}
+	d.page.mark("the part in which spines die begins")
 	p := newProgress("a spine dies")
 	defer p.end()
 	done, total := 0, 0

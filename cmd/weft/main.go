@@ -67,6 +67,7 @@ func newRootCmd() *cobra.Command {
 		newSchedulerCmd(),
 		newTopologyCmd(),
 		newTraceCmd(),
+		newUICmd(),
 		newVersionCmd(),
 	)
 	completeValues(root)
