@@ -36,7 +36,8 @@ type Lab struct {
 	observe   func(link topology.LinkID, from, to time.Time) // may be nil
 	nodes     map[topology.NodeID]*nodeHandle
 	silencers map[FailureMode]*ebpf.Program
-	announced bool // EnableMPTCP has had hosts announce their ports
+	first     string // the first node's namespace, once Current was asked
+	announced bool   // EnableMPTCP has had hosts announce their ports
 	// subflowers are the hosts' path managers, where the kernel's own opens too few subflows.
 	subflowers map[topology.NodeID]*subflower
 }

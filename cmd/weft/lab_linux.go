@@ -30,7 +30,7 @@ by the kernel. With BGP, FRR's daemons run in the switches' namespaces. It needs
 	}
 	cmd.PersistentFlags().StringVar(&name, "name", lab.DefaultName, "the lab; several can be up at a time")
 	cmd.AddCommand(newLabUpCmd(&name), newLabDownCmd(&name), newLabExecCmd(&name), newLabStatusCmd(&name),
-		newLabFailCmd(&name), newLabHealCmd(&name), newLabExportCmd(&name), newLabChaosCmd(&name), newLabAgentsCmd(&name))
+		newLabFailCmd(&name), newLabHealCmd(&name), newLabExportCmd(&name), newLabChaosCmd(&name), newLabAgentsCmd(&name), newLabUICmd(&name))
 	return cmd
 }
 

@@ -64,6 +64,7 @@ func newRootCmd() *cobra.Command {
 		newSwitchCmd(),
 		newSchedulerCmd(),
 		newTopologyCmd(),
+		newUICmd(),
 		newVersionCmd(),
 	)
 	return root

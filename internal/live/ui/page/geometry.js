@@ -1,0 +1,66 @@
+// Where things are drawn, in pixels.
+
+const side = 22;
+const above = 26;
+
+// measure returns where nodes are in a picture of a width, and how large.
+export function measure(picture, width) {
+  const tiers = 1 + Math.max(0, ...picture.nodes.map((n) => n.tier));
+  const narrow = width < 620;
+  const slot = picture.layout.slot * (width - 2 * side);
+  const gap = tiers > 1 ? Math.max(narrow ? 96 : 118, Math.min(168, 470 / (tiers - 1))) : 0;
+  const x = picture.layout.x.map((v) => side + v * (width - 2 * side));
+  const y = picture.nodes.map((n) => above + (tiers - 1 - n.tier) * gap);
+  const rooms = roomByTier(picture, x, tiers, width);
+  const turned = rooms[0] < 46 && rooms[0] >= 11;
+  return { width, tiers, narrow, slot, gap, x, y, rooms, turned, height: above + gap * (tiers - 1) + (turned ? 58 : 30) };
+}
+
+// roomByTier is the least space from one node of a tier to the next.
+function roomByTier(picture, x, tiers, width) {
+  const rooms = [];
+  for (let t = 0; t < tiers; t++) {
+    const at = picture.nodes.map((n, i) => (n.tier === t ? x[i] : NaN)).filter((v) => v === v).sort((a, b) => a - b);
+    let least = width / Math.max(1, at.length);
+    for (let i = 1; i < at.length; i++) least = Math.min(least, at[i] - at[i - 1]);
+    rooms.push(least);
+  }
+  return rooms;
+}
+
+// box is a node's: width, height, its label and the size of that.
+export function box(picture, m, i) {
+  const n = picture.nodes[i];
+  const room = m.rooms[n.tier];
+  const small = n.tier === 0 && m.turned;
+  if (small) return { w: Math.min(12, room * 0.62), h: 12, label: n.name, size: Math.min(10.5, room * 0.8), turned: true };
+  const size = room >= 40 ? 12 : 10;
+  const wide = n.name.length * size * 0.62 + 10;
+  if (wide <= room - 2) return { w: wide, h: 22, label: n.name, size };
+  if (picture.bundles || room >= 24) {
+    const fits = Math.floor((room - 8) / (size * 0.62));
+    if (fits >= 3) return { w: room - 3, h: 22, label: n.name.slice(0, fits - 1) + "…", size };
+  }
+  return { w: Math.max(3, Math.min(16, room * 0.6)), h: Math.max(6, Math.min(16, room * 0.6)), label: "", size: 0 };
+}
+
+// lanes are the two directions of a link, side by side: where each begins and ends.
+export function lanes(m, l, boxes) {
+  const [xa, ya, xb, yb] = [m.x[l.a], m.y[l.a] - boxes[l.a].h / 2, m.x[l.b], m.y[l.b] + boxes[l.b].h / 2];
+  const length = Math.hypot(xb - xa, yb - ya) || 1;
+  const off = Math.max(1.1, Math.min(3.4, m.rooms[0] * 0.11));
+  const [nx, ny] = [(-(yb - ya) / length) * off, ((xb - xa) / length) * off];
+  return {
+    off, length,
+    up: { x1: xa - nx, y1: ya - ny, x2: xb - nx, y2: yb - ny },
+    down: { x1: xb + nx, y1: yb + ny, x2: xa + nx, y2: ya + ny },
+    mid: { x: (xa + xb) / 2, y: (ya + yb) / 2 },
+  };
+}
+
+// along is the point of a lane at a distance from its beginning.
+export function along(lane, distance) {
+  const length = Math.hypot(lane.x2 - lane.x1, lane.y2 - lane.y1) || 1;
+  const part = Math.min(1, distance / length);
+  return { x: lane.x1 + (lane.x2 - lane.x1) * part, y: lane.y1 + (lane.y2 - lane.y1) * part };
+}
