@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -58,7 +59,7 @@ func TestPutResults(t *testing.T) {
 	if err := o.openResults(); err != nil {
 		t.Fatal(err)
 	}
-	if err := o.putResults(nil, run, results, func(w interface{ Write([]byte) (int, error) }) error { return nil }); err != nil {
+	if err := o.putResults(nil, run, results, func(io.Writer) error { return nil }); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(file)
