@@ -74,6 +74,7 @@ var printed = map[string][]any{
 	"simdecide.go":                  {measured{[]papers.Finding{}}},
 	"simfile.go":                    {measured{[]simfile.Result{}}},
 	"simmutants.go":                 {measured{[]papers.Trial{}}},
+	"top.go":                        {pictureJSON{}},
 	"version.go":                    {version{}},
 }
 

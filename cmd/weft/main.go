@@ -63,6 +63,7 @@ func newRootCmd() *cobra.Command {
 		newConnsCmd(),
 		newSwitchCmd(),
 		newSchedulerCmd(),
+		newTopCmd(),
 		newTopologyCmd(),
 		newUICmd(),
 		newVersionCmd(),
