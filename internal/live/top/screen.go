@@ -43,7 +43,7 @@ const (
 var lists = [...]string{ofLinks: "links", ofNodes: "nodes", ofConns: "connections", ofEvents: "events"}
 
 // Keys are what Key knows, for help.
-const Keys = "1-4 tab list  ↑↓ select  s sort  r reverse  space pause  ←→ a moment  [] ten s  end now  w write  q quit"
+const Keys = "1-4 lists ↑↓ s sort r reverse space pause ←→ [] in time end now w write q quit"
 
 // Add takes a frame, newer than those before, and the fabric that it is of.
 func (s *Screen) Add(fabric *live.Fabric, f *live.Frame) {
