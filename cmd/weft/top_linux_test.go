@@ -82,7 +82,7 @@ func TestTop_inTmux(t *testing.T) {
 	lab := demoLab("t")
 	mustWeft(t, "lab", "up", "--name", lab, "--topology", "leaf-spine:leaves=2,spines=2,hosts=2", "--rate", "20")
 	t.Cleanup(func() { mustWeft(t, "lab", "down", "--name", lab); wantNoNamespaces(t, lab) })
-	ping := program(t, "lab", "exec", "--name", lab, "h0.0.2", "--", "ping", "-q", "-i", "0.005", "-s", "1400", "10.1.0.2")
+	ping := program(t, "lab", "exec", "--name", lab, "h0.0.2", "--", "ping", "-q", "-i", "0.005", "-s", "1400", "10.0.1.2")
 	if err := ping.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestTop_inTmux(t *testing.T) {
 			}
 			links++
 			f := picture.Frame.Links[i]
-			figures := regexp.MustCompile(`[#.]{8} +(\S+)( [kMG])?`).FindAllStringSubmatch(line, -1)
+			figures := regexp.MustCompile(`[#.]{5} +(\S+)( [kMG])?`).FindAllStringSubmatch(line, -1)
 			if len(figures) != 2 || !strings.Contains(line, f.State.String()) {
 				t.Errorf("%s, of which the frame has %+v: %q", l.Name, f, line)
 				continue

@@ -18,10 +18,26 @@ type column struct {
 }
 
 var columnsOf = [len(lists)][]column{
-	ofLinks:  {{"busier", 6, false}, {"link", 16, true}, {"state", 9, true}, {"up", 17, false}, {"down", 17, false}, {"queue", 13, false}, {"loss %", 6, false}, {"drops", 6, false}},
+	ofLinks:  {{"busier", 6, false}, {"link", 14, true}, {"state", 9, true}, {"up", 13, false}, {"down", 13, false}, {"queue", 6, false}, {"loss %", 6, false}, {"drops", 5, false}},
 	ofNodes:  {{"sends", 8, false}, {"node", 14, true}, {"tier", 4, false}, {"gets", 8, false}, {"links", 8, false}, {"queue", 7, false}, {"drops", 6, false}, {"verdict", 24, true}},
-	ofConns:  {{"sends", 8, false}, {"from", 10, true}, {"to", 10, true}, {"remote", 22, true}, {"gets", 8, false}, {"RTT ms", 7, false}, {"resent", 6, false}, {"waits", 7, false}},
+	ofConns:  {{"sends", 8, false}, {"from", 8, true}, {"to", 8, true}, {"remote", 21, true}, {"gets", 8, false}, {"RTT ms", 6, false}, {"resent", 6, false}, {"waits", 7, false}},
 	ofEvents: {{"at", 8, true}, {"kind", 8, true}, {"what", 16, true}, {"what happened", 40, true}},
+}
+
+// wideLinks are the columns of links where there is room for more bars.
+var wideLinks = []column{{"busier", 6, false}, {"link", 20, true}, {"state", 9, true}, {"up", 18, false}, {"down", 18, false}, {"queue", 14, false}, {"loss %", 13, false}, {"drops", 6, false}}
+
+// roomForMore is the width from which on they are shown.
+const roomForMore = 116
+
+func (s *Screen) wide() bool { return s.Width >= roomForMore }
+
+// columns are those of the list that is shown.
+func (s *Screen) columns() []column {
+	if s.list == ofLinks && s.wide() {
+		return wideLinks
+	}
+	return columnsOf[s.list]
 }
 
 // row is one of a list. by are what its cells are sorted by where they are no text.
@@ -40,7 +56,7 @@ func (s *Screen) rows() (all []row) {
 	}
 	switch s.list {
 	case ofLinks:
-		all = linkRows(fabric, frame)
+		all = linkRows(fabric, frame, s.wide())
 	case ofNodes:
 		all = nodeRows(fabric, frame)
 	case ofConns:
@@ -63,13 +79,21 @@ func (s *Screen) rows() (all []row) {
 	return all
 }
 
-func linkRows(fabric *live.Fabric, f *live.Frame) (all []row) {
+func linkRows(fabric *live.Fabric, f *live.Frame, wide bool) (all []row) {
+	letters := 5
+	if wide {
+		letters = 10
+	}
 	for i, l := range f.Links {
 		link := fabric.Links[i]
 		busier, queue, loss, drops := l.Busier(), max(l.Up.Queue, l.Down.Queue), max(l.Up.Loss, l.Down.Loss), l.Up.Drops+l.Down.Drops
 		all = append(all, row{key: link.Name, bad: l.State > live.Working,
-			cells: []string{percent(busier.Use), link.Name, l.State.String(), flow(l.Up), flow(l.Down), bar(part(queue, link.Room), 5) + " " + size(queue), fmt.Sprintf("%.2f", 100*loss), fmt.Sprint(drops)},
+			cells: []string{percent(busier.Use), link.Name, l.State.String(), flow(l.Up, letters), flow(l.Down, letters), size(queue), fmt.Sprintf("%.2f", 100*loss), fmt.Sprint(drops)},
 			by:    []float64{busier.Use, 0, 0, l.Up.Rate, l.Down.Rate, float64(queue), loss, float64(drops)}})
+		if wide {
+			all[i].cells[5] = bar(part(queue, link.Room), 6) + fmt.Sprintf(" %7s", size(queue))
+			all[i].cells[6] = bar(loss, 6) + fmt.Sprintf(" %6.2f", 100*loss)
+		}
 		if busier.Use == 0 {
 			all[i].by[0] = busier.Rate / 1e15 // where rates of links are not known
 		}

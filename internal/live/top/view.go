@@ -93,7 +93,7 @@ func (s *Screen) timeLine(shown *live.Frame, width int) string {
 	}
 	var b strings.Builder
 	for _, f := range frames {
-		letter := ramp[min(int(f.Total.Use*float64(len(ramp))), len(ramp)-1)]
+		letter := ramp[min(int(math.Ceil(max(f.Total.Use, 0)*float64(len(ramp)-1))), len(ramp)-1)]
 		for _, e := range f.Events {
 			if e.Kind == live.EventDown || e.Kind == live.EventFail {
 				letter = '!'
@@ -125,8 +125,8 @@ func (s *Screen) tabs() string {
 }
 
 func (s *Screen) head() string {
-	cells := make([]string, len(columnsOf[s.list]))
-	for i, c := range columnsOf[s.list] {
+	cells := make([]string, len(s.columns()))
+	for i, c := range s.columns() {
 		cells[i] = c.head
 	}
 	return " " + s.cells(cells)
@@ -135,10 +135,11 @@ func (s *Screen) head() string {
 // cells lays cells side by side.
 func (s *Screen) cells(cells []string) string {
 	var b strings.Builder
-	for i, c := range columnsOf[s.list] {
+	columns := s.columns()
+	for i, c := range columns {
 		cell := cut(cells[i], c.width)
 		pad := strings.Repeat(" ", c.width-utf8.RuneCountInString(cell))
-		if i == len(columnsOf[s.list])-1 && c.text {
+		if i == len(columns)-1 && c.text {
 			cell, pad = cells[i], ""
 		}
 		if c.text {
@@ -199,7 +200,9 @@ func part(n, of uint64) float64 {
 }
 
 // flow is one direction of a link: how much of it is used, as a bar, and what it carries.
-func flow(f live.Flow) string { return bar(f.Use, 8) + " " + fmt.Sprintf("%8s", rate(f.Rate)) }
+func flow(f live.Flow, letters int) string {
+	return bar(f.Use, letters) + fmt.Sprintf(" %7s", rate(f.Rate))
+}
 
 func percent(part float64) string { return fmt.Sprintf("%.0f %%", 100*part) }
 
