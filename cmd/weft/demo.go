@@ -20,6 +20,7 @@ import (
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/internal/config"
+	"weft/internal/live/ui"
 	"weft/policy"
 	"weft/resequencer"
 	"weft/topology"
@@ -46,6 +47,8 @@ type demoOptions struct {
 	resultOutput
 	report       string
 	skipFailover bool
+	live         bool
+	liveListen   string
 }
 
 func newDemoCmd() *cobra.Command {
@@ -79,6 +82,8 @@ writes a report with pictures.`,
 	f.StringVar(&o.encap, "encap", encap.CarrierIPIP.String(), "how a packet is told its path: ipip or srv6")
 	f.BoolVar(&o.meter, "meter", false, "switches measure their queues, for policies that are aware of congestion")
 	f.BoolVar(&o.skipFailover, "skip-failover", false, "leave out the last part, half a minute in which spines die")
+	f.BoolVar(&o.live, "live", false, "serve a page with a live picture of the fabric, as weft ui does, while the demo runs")
+	f.StringVar(&o.liveListen, "live-listen", ui.DefaultListen, "`address` and port of that page, port 0 for any; or the path of a Unix socket")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
 	o.resultFlags(cmd, "an array of objects")
 	f.StringVar(&o.report, "report", "report.html", "file for the report, \"\" for none")
@@ -173,6 +178,10 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	}
 	bed := d.bed
 	defer func() { err = errors.Join(err, bed.Close()) }()
+	if d.page, err = d.options.startLive(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.page.end()) }()
 	if err := d.measureAll(ctx, rows); err != nil {
 		return err
 	}
@@ -272,6 +281,7 @@ type demo struct {
 	run      runInfo
 	progress *progress
 	stderr   io.Writer
+	page     *demoLive // nil: none
 }
 
 func (d *demo) note(s string) {
@@ -288,6 +298,7 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 			what = fmt.Sprintf("%s, permutation %d of %d", row.Name, i+1, n)
 		}
 		d.progress.begin(what)
+		d.page.mark(what + " begins")
 		r, err := d.runOne(ctx, row, d.options.seed+uint64(i))
 		if err != nil {
 			if ctx.Err() != nil {

@@ -45,6 +45,7 @@ func (d *demo) failSpines(ctx context.Context) error {
 		return nil
 	}
 	d.progress.begin("a spine dies")
+	d.page.mark("the part in which spines die begins")
 	done, total := 0, 0
 	for _, e := range demoEpisodes {
 		total += len(e.kinds) * demoFailures

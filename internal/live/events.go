@@ -4,14 +4,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 )
 
 // eventer finds out what has happened between two frames.
 type eventer struct {
 	fabric      *Fabric
 	before, now *Frame
+	drops       map[int]time.Time // as Meter has them
 	list        []Event
 }
+
+// quietFor is how long a link must not have dropped packets for its drops to be news.
+const quietFor = 30 * time.Second
 
 // events returns what has happened, at most MaxEvents; first: there is nothing to compare with.
 func (e *eventer) events(first bool, marks []Event) []Event {
@@ -41,9 +46,11 @@ func (e *eventer) links() {
 		case was.State == Broken && now.State < Silent:
 			e.add(EventUp, name, name+" is up again")
 		}
-		had := was.Up.Drops + was.Down.Drops
-		if has := now.Up.Drops + now.Down.Drops; had == 0 && has > 0 {
-			e.add(EventDrops, name, fmt.Sprintf("%s begins to drop packets: %d", name, has))
+		if n := now.Up.Drops + now.Down.Drops; n > 0 {
+			if e.now.At.Sub(e.drops[i]) > quietFor {
+				e.add(EventDrops, name, fmt.Sprintf("%s begins to drop packets: %d", name, n))
+			}
+			e.drops[i] = e.now.At
 		}
 	}
 }

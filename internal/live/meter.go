@@ -14,7 +14,8 @@ type Meter struct {
 	last   Sample
 	conns  map[string]ConnSample
 	ways   map[wayKey]WaySample
-	frame  Frame // the latest
+	frame  Frame             // the latest
+	drops  map[int]time.Time // when a link's queues were last seen to drop
 }
 
 type wayKey struct{ host, bounce, uplink string }
@@ -44,7 +45,10 @@ func (m *Meter) Next(fab *Fabric, sample Sample, marks ...Event) *Frame {
 	m.addConns(f, &s, seconds)
 	m.addWays(f, &s, seconds)
 	f.total(fab)
-	e := eventer{fabric: fab, before: before, now: f}
+	if m.drops == nil || first {
+		m.drops = make(map[int]time.Time)
+	}
+	e := eventer{fabric: fab, before: before, now: f, drops: m.drops}
 	f.Events = e.events(first, marks)
 	m.fabric, m.last, m.frame = fab, s.Sample, *f
 	return f

@@ -1,7 +1,7 @@
 // The picture: nodes, and links with two lanes each. Colour and width of a lane are its
 // utilisation, what runs along it is its speed, the bar at its beginning its queue.
 
-import { svg, format } from "./format.js";
+import { svg, format, refresh } from "./format.js";
 import { measure, box, lanes, along } from "./geometry.js";
 import { Focus } from "./focus.js";
 
@@ -44,7 +44,9 @@ export class Fabric {
     this.links = this.picture.links.map((l, i) => this.drawLink(all, m, l, i, boxes));
     this.nodes = this.picture.nodes.map((n, i) => this.drawNode(all, m, n, i, boxes[i]));
     this.over = svg("g", { class: "over" });
-    all.append(this.over);
+    this.shares = svg("g", { class: "over" });
+    this.shareKey = undefined;
+    all.append(this.over, this.shares);
     this.marks = this.links.map(() => undefined);
     all.classList.toggle("still", this.picture.links.length > stillAbove);
     this.root.replaceChildren(all);
@@ -121,7 +123,24 @@ export class Fabric {
       c.toggle("weft", verdicts.has(n.name));
       c.toggle("hurt", verdicts.has(n.name) && verdicts.get(n.name) !== "sprayed");
     });
+    this.showShares();
     this.focus.refresh();
+  }
+
+  // showShares writes above the bouncing switches of a connection what its host sends by each.
+  showShares() {
+    if (!this.shares) return;
+    const key = this.way ? this.frame.ways.map((w, i) => (w.host === this.way.host && this.way.bounces.has(w.bounce) ? i : "")).join() : "";
+    if (key !== this.shareKey) {
+      this.shareKey = key;
+      const texts = key.split(",").filter(Boolean).map((i) => {
+        const at = this.picture.nodes.findIndex((n) => n.name === this.frame.ways[i].bounce);
+        const text = svg("text", { class: "share", x: this.measures.x[at], y: this.measures.y[at] - 14, "data-figure": `ways.${i}.share`, "data-kind": "part" });
+        return text;
+      });
+      this.shares.replaceChildren(...texts);
+    }
+    refresh(this.shares, this.frame);
   }
 
   useOf(i, flow) {
@@ -197,6 +216,7 @@ export class Fabric {
 
   showChoice() {
     if (!this.svg) return;
+    if (this.frame) this.showShares();
     const { chosen, way } = this;
     this.svg.classList.toggle("chosen", Boolean(way));
     this.links.forEach((p, i) => {

@@ -34,13 +34,12 @@ export function box(picture, m, i) {
   const room = m.rooms[n.tier];
   const small = n.tier === 0 && m.turned;
   if (small) return { w: Math.min(12, room * 0.62), h: 12, label: n.name, size: Math.min(10.5, room * 0.8), turned: true };
-  const size = room >= 40 ? 12 : 10;
-  const wide = n.name.length * size * 0.62 + 10;
-  if (wide <= room - 2) return { w: wide, h: 22, label: n.name, size };
-  if (picture.bundles || room >= 24) {
-    const fits = Math.floor((room - 8) / (size * 0.62));
-    if (fits >= 3) return { w: room - 3, h: 22, label: n.name.slice(0, fits - 1) + "…", size };
+  for (const size of [12, 11, 10, 9, 8.5]) {
+    const wide = n.name.length * size * 0.61 + (size > 10 ? 8 : 3);
+    if (wide <= room - 1) return { w: wide, h: 22, label: n.name, size };
   }
+  const fits = Math.floor((room - 6) / 6.2); // of the letters of a long name
+  if (fits >= 4) return { w: room - 2, h: 22, label: n.name.slice(0, fits - 1) + "…", size: 10 };
   return { w: Math.max(3, Math.min(16, room * 0.6)), h: Math.max(6, Math.min(16, room * 0.6)), label: "", size: 0 };
 }
 

@@ -1,7 +1,7 @@
 // The page: what the server tells goes to the picture, the time line and the lists. What is
 // shown is the present, or a moment of the past that the slider chose.
 
-import { el, svg, figure, refresh, format } from "./format.js";
+import { el, figure, refresh } from "./format.js";
 import { listen, change, hasKey, ask } from "./stream.js";
 import { Fabric } from "./fabric.js";
 import { Timeline } from "./timeline.js";
@@ -81,8 +81,9 @@ async function showPaths() {
     const mine = (ways = { key });
     const paths = await ask(`paths?from=${from}&to=${to}`).catch(() => []);
     if (ways !== mine) return;
-    const way = { up: new Set(), down: new Set(), nodes: new Set() };
+    const way = { up: new Set(), down: new Set(), nodes: new Set(), bounces: new Set(), host: picture.nodes[from].name };
     for (const p of paths) {
+      way.bounces.add(picture.nodes[p.bounce].name);
       p.nodes.forEach((n) => way.nodes.add(n));
       p.links.forEach((l, n) => way[picture.links[l].a === p.nodes[n] ? "up" : "down"].add(l));
     }

@@ -90,8 +90,8 @@ export class Timeline {
     const behind = (new Date(this.latest.at) - new Date(shown.at)) / 1000;
     document.getElementById("when").textContent = clock(shown.at) + (this.past === undefined ? "" : ", " + ago(behind));
     this.slider.setAttribute("aria-valuetext", `${clock(shown.at)}, ${format(shown.total.delivered_bit_s, "rate")} delivered, ${format(shown.total.drops, "count")} dropped`);
-    const length = (new Date(this.latest.at) - new Date(all[0].at)) / 1000;
-    document.getElementById("span").textContent = length < 60 ? `${Math.round(length)}\u202fs kept` : `${Math.floor(length / 60)}\u202fmin ${Math.round(length % 60)}\u202fs kept`;
+    const length = Math.round((new Date(this.latest.at) - new Date(all[0].at)) / 1000);
+    document.getElementById("span").textContent = (length < 60 ? "" : `${Math.floor(length / 60)}\u202fmin `) + `${length % 60}\u202fs kept`;
     this.drawSpark(all, at);
   }
 
@@ -107,7 +107,7 @@ export class Timeline {
       svg("path", { class: "area", d: `M${x(0)} ${height - 8}L${line}L${x(all.length - 1)} ${height - 8}Z` }),
       svg("path", { class: "delivered", d: "M" + line }),
     ];
-    const drops = all.map((s, i) => (s.total.drops ? `M${x(i).toFixed(1)} ${height - 7}v6` : "")).join("");
+    const drops = all.map((s, i) => (s.total.drops ? `M${x(i).toFixed(1)} ${height - 1}v-${(1 + Math.min(5, Math.log10(s.total.drops))).toFixed(1)}` : "")).join("");
     if (drops) parts.push(svg("path", { class: "drops", d: drops }));
     const signs = { fail: "M-4-4L4 4M-4 4L4-4", down: "M-4-3H4L0 4Z", up: "M-4 4H4L0-3Z", heal: "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0", mark: "M0-5V44", suspect: "M0-4V1M0 4v.5" };
     let count = 0;
