@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 
+	"weft/bench/permutation"
 	"weft/topology"
 )
 
@@ -19,10 +20,15 @@ const Payload = 1440.0 / 1514
 // All streams grow at the same speed; those that meet a full link stop (Bertsekas and
 // Gallager, Data Networks, §6.5.2).
 func Ideal(t *topology.Topology, to []topology.NodeID, rateMbit float64) []float64 {
-	shares := make([]map[direction]float64, len(to)) // of each stream on each link
+	return IdealOf(t, permutation.Streams(to), rateMbit)
+}
+
+// IdealOf is Ideal for any streams.
+func IdealOf(t *topology.Topology, streams []permutation.Stream, rateMbit float64) []float64 {
+	shares := make([]map[direction]float64, len(streams)) // of each stream on each link
 	capacity := make(map[direction]float64)
-	for i, j := range to {
-		shares[i] = linkShares(t, topology.NodeID(i), j)
+	for i, s := range streams {
+		shares[i] = linkShares(t, s.From, s.To)
 		for d := range shares[i] {
 			capacity[d] = cmp.Or(t.Rate(d.link), rateMbit)
 		}

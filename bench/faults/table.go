@@ -3,14 +3,15 @@ package faults
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
+
+	"weft/internal/table"
 )
 
 // Print prints a table of results, which the tools had so long for.
 func Print(w io.Writer, results []Result, within time.Duration) error {
 	told, fabric := 0, 0
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	tw := table.NewWriter(w, -1)
 	fmt.Fprintln(tw, "FAULT\tTOLD BY\tAFTER\tIT SAYS FIRST")
 	for _, r := range results {
 		tool, after, said := "nobody", "-", r.Said

@@ -94,6 +94,7 @@ type simulator struct {
 	whole       *topology.Topology // the same without the failure
 	idle        Idle
 	runs        map[cell][]run
+	done        int // runs
 }
 
 // row simulates a row under all loads, in all rounds.
@@ -104,6 +105,10 @@ func (s *simulator) row(ctx context.Context, row Row, m model, number int) error
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
+			if s.Progress != nil {
+				s.Progress(row.Name+", simulated", s.done, len(s.Rows)*len(s.Loads)*s.Seeds)
+			}
+			s.done++
 			seed := s.Seed + uint64(round)
 			p, err := s.plan(load, seed)
 			if err != nil {

@@ -3,7 +3,9 @@ package membership
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"slices"
+
+	"weft/internal/table"
 )
 
 // Times are seconds.
@@ -92,16 +94,16 @@ func (r *Result) Failed() string {
 func (r *Result) Print(w io.Writer) error {
 	fmt.Fprintf(w, "%d hosts, 3 members of etcd, %.0f s; the leader killed %d times; cut: a host from etcd %d times, from another one %d times, a minority of etcd %d times\n\n",
 		r.Hosts, r.Seconds, r.Kills, r.Cuts.HostFromEtcd, r.Cuts.HostFromHost, r.Cuts.EtcdMinority)
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "a host\tetcd\tevents\tlast: median s\tp99\tmax\teach: median s\tp99\tmax\t")
+	lines := table.Table{Head: []string{"a host", "etcd", "events", "last: median s", "p99", "max", "each: median s", "p99", "max"}, Text: 2, Keys: 2}
 	for _, row := range r.Rows {
 		when := "whole"
 		if row.Killing {
 			when = "killed"
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%d\t%s%s\n", row.Event, when, row.Events, row.Last.cells(), row.Each.cells())
+		cells := slices.Concat([]string{row.Event, when, fmt.Sprint(row.Events)}, row.Last.cells(), row.Each.cells())
+		lines.Rows = append(lines.Rows, cells)
 	}
-	if err := tw.Flush(); err != nil {
+	if err := lines.Write(w, table.Width); err != nil {
 		return err
 	}
 	t, f := r.Traffic, r.Foreign
@@ -116,9 +118,13 @@ func (r *Result) Print(w io.Writer) error {
 	return err
 }
 
-func (t *Times) cells() string {
+func (t *Times) cells() []string {
 	if t == nil {
-		return "\t\t\t"
+		return []string{"", "", ""}
 	}
-	return fmt.Sprintf("%.2f\t%.2f\t%.2f\t", t.Median, t.P99, t.Max)
+	var list []string
+	for _, x := range []float64{t.Median, t.P99, t.Max} {
+		list = append(list, fmt.Sprintf("%.2f", x))
+	}
+	return list
 }

@@ -6,7 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
+
+	"weft/internal/table"
 )
 
 // WriteFindings writes a table for each decision, with what its values break below.
@@ -38,7 +39,7 @@ func writeDecision(b *bytes.Buffer, values []Finding) {
 	}
 	fmt.Fprintf(b, "%s: %s\nBy %s%s. The experiment itself: %s; %s out, of which the decision speaks of %d. %s\n\n",
 		first.Experiment, first.Parameter, counted(first.Seeds, "seed"), form, first.Itself, counted(first.Out, "row"), len(rows), spans)
-	tw := tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)
+	tw := table.NewWriter(b, -1)
 	if len(rows) > 0 {
 		fmt.Fprintln(tw, "row that is out\tmetric\tpaper\tours\tmoved by")
 	}

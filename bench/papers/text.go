@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
+
+	"weft/internal/table"
 )
 
 // WriteText writes the report without the machine's resources, so it is the same for the
@@ -20,7 +21,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	b.WriteString("\n\n")
 
 	notes := notesOf(r.Rows)
-	tw := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	tw := table.NewWriter(&b, -1)
 	ours := "ours"
 	if r.Seeds > 0 {
 		ours = "ours\trange"

@@ -9,6 +9,18 @@ import (
 	"weft/topology"
 )
 
+// Stream is what one host sends to another.
+type Stream struct{ From, To topology.NodeID }
+
+// Streams are those from each host i to host to[i].
+func Streams(to []topology.NodeID) []Stream {
+	all := make([]Stream, len(to))
+	for i, j := range to {
+		all[i] = Stream{topology.NodeID(i), j}
+	}
+	return all
+}
+
 // Random returns for each host the host that it sends to. It is random, but all pairs are
 // as far apart as the fabric allows: in different pods, so that all packets cross the
 // core layer, or in different racks if there is one pod.

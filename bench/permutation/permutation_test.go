@@ -212,7 +212,7 @@ func TestResult_portsReadAtOtherMoments(t *testing.T) {
 		}
 		return reading{at: begin.Add(after), counters: testbed.Counters{Links: []testbed.LinkBytes{port(after), port(after + late)}}}
 	}
-	r := (&runner{}).result(read(0, 2*time.Millisecond), read(1500*time.Millisecond, 92*time.Millisecond), nil)
+	r := (&runner{}).result(read(0, 2*time.Millisecond), read(1500*time.Millisecond, 92*time.Millisecond))
 	for i, l := range r.Counters.Links {
 		if l.Up != 1_500_000 || l.Down != 3_000_000 {
 			t.Errorf("port %d: %d bytes up, %d down in %v, want 1500000 and 3000000", i, l.Up, l.Down, r.Elapsed)

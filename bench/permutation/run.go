@@ -2,6 +2,7 @@ package permutation
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math"
@@ -25,7 +26,7 @@ type Load struct {
 
 // Result is what a run measured.
 type Result struct {
-	Mbit        []float64 // goodput of each host's stream, Mbit/s, by sender
+	Mbit        []float64 // goodput of each stream, Mbit/s
 	RTTMicros   []float64 // of small requests, µs
 	Counters    testbed.Counters
 	Elapsed     time.Duration // that counters and goodput cover
@@ -39,7 +40,9 @@ const (
 	connectLimit = 10 * time.Second
 )
 
-// The first byte of a connection says what it is for.
+// headBytes begin a connection: a byte that says what it is for, and the number of its stream.
+const headBytes = 5
+
 const (
 	kindBulk    = 'B'
 	kindRequest = 'R'
@@ -47,12 +50,17 @@ const (
 
 // Run sends a stream from each host i to host to[i] and measures it.
 func Run(ctx context.Context, s *testbed.Session, to []topology.NodeID, load Load) (Result, error) {
-	r := &runner{hosts: s.Hosts, received: make([]atomic.Int64, len(s.Hosts))}
+	return RunStreams(ctx, s, Streams(to), load)
+}
+
+// RunStreams sends streams, with small requests beside each, and measures them.
+func RunStreams(ctx context.Context, s *testbed.Session, streams []Stream, load Load) (Result, error) {
+	r := &runner{hosts: s.Hosts, received: make([]atomic.Int64, len(streams))}
 	defer r.stop()
 	if err := r.listen(); err != nil {
 		return Result{}, err
 	}
-	if err := r.connect(ctx, to); err != nil {
+	if err := r.connect(ctx, streams); err != nil {
 		return Result{}, err
 	}
 	total := load.Warmup + load.Duration
@@ -72,7 +80,7 @@ func Run(ctx context.Context, s *testbed.Session, to []topology.NodeID, load Loa
 	if err != nil {
 		return Result{}, err
 	}
-	return r.result(before, after, to), nil
+	return r.result(before, after), nil
 }
 
 func (l Load) report(elapsed, total time.Duration) {
@@ -101,7 +109,7 @@ func sleep(ctx context.Context, d time.Duration, report func(time.Duration)) err
 
 type runner struct {
 	hosts    []testbed.Host
-	received []atomic.Int64 // bulk bytes, by receiver
+	received []atomic.Int64 // bulk bytes, by stream
 	timing   atomic.Bool    // requests count
 	work     sync.WaitGroup
 	open     testbed.Closers
@@ -116,7 +124,7 @@ func (r *runner) stop() {
 }
 
 func (r *runner) listen() error {
-	for i, h := range r.hosts {
+	for _, h := range r.hosts {
 		l, err := h.Listen("tcp", at(h))
 		if err != nil {
 			return err
@@ -129,7 +137,7 @@ func (r *runner) listen() error {
 					return
 				}
 				r.open.Keep(c)
-				r.work.Go(func() { r.serve(c, &r.received[i]) })
+				r.work.Go(func() { r.serve(c) })
 			}
 		})
 	}
@@ -139,11 +147,16 @@ func (r *runner) listen() error {
 // at is where a host listens.
 func at(h testbed.Host) string { return net.JoinHostPort(h.Address, strconv.Itoa(port)) }
 
-func (r *runner) serve(c net.Conn, received *atomic.Int64) {
+func (r *runner) serve(c net.Conn) {
 	buf := make([]byte, 64<<10)
-	if _, err := io.ReadFull(c, buf[:1]); err != nil {
+	if _, err := io.ReadFull(c, buf[:headBytes]); err != nil {
 		return
 	}
+	stream := binary.BigEndian.Uint32(buf[1:])
+	if int64(stream) >= int64(len(r.received)) {
+		return // it is none of ours
+	}
+	received := &r.received[stream]
 	if buf[0] == kindRequest {
 		for {
 			if _, err := io.ReadFull(c, buf[:requestBytes]); err != nil {
@@ -163,18 +176,18 @@ func (r *runner) serve(c net.Conn, received *atomic.Int64) {
 	}
 }
 
-// connect opens both connections of every host, then starts all streams.
-func (r *runner) connect(ctx context.Context, to []topology.NodeID) error {
+// connect opens both connections of every stream, then starts all.
+func (r *runner) connect(ctx context.Context, streams []Stream) error {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit)
 	defer cancel()
-	errs := make([]error, len(r.hosts))
-	bulk, small := make([]net.Conn, len(r.hosts)), make([]net.Conn, len(r.hosts))
+	errs := make([]error, len(streams))
+	bulk, small := make([]net.Conn, len(streams)), make([]net.Conn, len(streams))
 	var dials sync.WaitGroup
-	for i := range r.hosts {
+	for i, s := range streams {
 		dials.Go(func() {
 			var err1, err2 error
-			bulk[i], err1 = r.dial(ctx, i, to[i], kindBulk)
-			small[i], err2 = r.dial(ctx, i, to[i], kindRequest)
+			bulk[i], err1 = r.dial(ctx, s, i, kindBulk)
+			small[i], err2 = r.dial(ctx, s, i, kindRequest)
 			errs[i] = errors.Join(err1, err2)
 		})
 	}
@@ -182,20 +195,20 @@ func (r *runner) connect(ctx context.Context, to []topology.NodeID) error {
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	for i := range r.hosts {
+	for i := range streams {
 		r.work.Go(func() { stream(bulk[i]) })
 		r.work.Go(func() { r.request(small[i]) })
 	}
 	return nil
 }
 
-func (r *runner) dial(ctx context.Context, from int, to topology.NodeID, kind byte) (net.Conn, error) {
-	c, err := r.hosts[from].DialContext(ctx, "tcp", at(r.hosts[to]))
+func (r *runner) dial(ctx context.Context, s Stream, number int, kind byte) (net.Conn, error) {
+	c, err := r.hosts[s.From].DialContext(ctx, "tcp", at(r.hosts[s.To]))
 	if err != nil {
 		return nil, err
 	}
 	r.open.Keep(c)
-	_, err = c.Write([]byte{kind})
+	_, err = c.Write(binary.BigEndian.AppendUint32([]byte{kind}, uint32(number)))
 	return c, err
 }
 
@@ -250,16 +263,16 @@ func (r *runner) measure(s *testbed.Session) (m reading, err error) {
 	return m, nil
 }
 
-func (r *runner) result(a, b reading, to []topology.NodeID) Result {
+func (r *runner) result(a, b reading) Result {
 	elapsed := b.at.Sub(a.at)
 	res := Result{
 		Elapsed:     elapsed,
 		Counters:    b.counters,
 		IdlePercent: testbed.IdlePercent(a.cpu, b.cpu),
-		Mbit:        make([]float64, len(to)),
+		Mbit:        make([]float64, len(r.received)),
 	}
-	for i, j := range to {
-		res.Mbit[i] = float64(b.received[j]-a.received[j]) * 8 / elapsed.Seconds() / 1e6
+	for i := range res.Mbit {
+		res.Mbit[i] = float64(b.received[i]-a.received[i]) * 8 / elapsed.Seconds() / 1e6
 	}
 	subtract(&res.Counters, a.counters, elapsed)
 	r.mu.Lock()

@@ -25,6 +25,11 @@ const virtualSlice = 20 * time.Millisecond
 // depends on the arguments alone, not on the machine or its load. The row must be weft's
 // own, see testbed.Row.Kernel.
 func RunVirtual(ctx context.Context, c testbed.Config, row testbed.Row, to []topology.NodeID, load Load) (Result, error) {
+	return RunVirtualStreams(ctx, c, row, Streams(to), load)
+}
+
+// RunVirtualStreams does what RunStreams does, as RunVirtual.
+func RunVirtualStreams(ctx context.Context, c testbed.Config, row testbed.Row, streams []Stream, load Load) (Result, error) {
 	links := c.Links()
 	links.HostQueueBytes = simnet.DefaultQueueBytes // as in the lab: hosts have the queues of switches
 	w := world.New(world.Config{
@@ -35,7 +40,7 @@ func RunVirtual(ctx context.Context, c testbed.Config, row testbed.Row, to []top
 		},
 	})
 	defer w.Close()
-	r := newVirtual(w, c.Topology, to, c.Seed)
+	r := newVirtual(w, c.Topology, streams, c.Seed)
 	total := load.Warmup + load.Duration
 	if err := r.until(ctx, load.Warmup, total, load); err != nil {
 		return Result{}, err
@@ -52,11 +57,11 @@ type virtual struct {
 	world    *world.World
 	topology *topology.Topology
 	hosts    []*stack.Host
-	bulk     []*world.Flow  // by sender
-	requests []*world.Trips // by sender
+	bulk     []*world.Flow  // by stream
+	requests []*world.Trips // by stream
 }
 
-func newVirtual(w *world.World, t *topology.Topology, to []topology.NodeID, seed uint64) *virtual {
+func newVirtual(w *world.World, t *topology.Topology, streams []Stream, seed uint64) *virtual {
 	r := &virtual{world: w, topology: t}
 	for n := range t.Hosts() {
 		if h := w.Host(n.Name); h != nil { // else Run says why
@@ -65,8 +70,8 @@ func newVirtual(w *world.World, t *topology.Topology, to []topology.NodeID, seed
 	}
 	rng := rand.New(rand.NewPCG(seed, 0x73636174746572))
 	start := func() time.Duration { return time.Duration(rng.Int64N(int64(scatter))) }
-	for i, j := range to {
-		sender, receiver := t.Node(topology.NodeID(i)).Name, t.Node(j).Name
+	for _, s := range streams {
+		sender, receiver := t.Node(s.From).Name, t.Node(s.To).Name
 		r.bulk = append(r.bulk, w.FlowAt(start(), sender, receiver, world.Endless))
 		trips := w.RoundTripsAt(start(), sender, receiver, math.MaxInt, requestBytes, 0)
 		trips.Every = requestEvery
@@ -91,8 +96,8 @@ func (r *virtual) until(ctx context.Context, end, total time.Duration, load Load
 
 // virtualReading is everything that is counted, at one moment.
 type virtualReading struct {
-	received []int64 // by sender
-	answered []int   // requests, by sender
+	received []int64 // by stream
+	answered []int   // requests, by stream
 	counters testbed.Counters
 }
 

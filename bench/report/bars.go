@@ -1,6 +1,7 @@
 package report
 
 import (
+	"fmt"
 	"math"
 	"slices"
 
@@ -38,6 +39,7 @@ type bar struct {
 	Faint            bool
 	Value, Title     string
 	Whisker          *whisker
+	Paper            string // an SVG path: where a paper has the bar's end
 }
 
 // whisker marks the least, the median and the greatest on a bar.
@@ -82,6 +84,9 @@ func goodputBars(r Report) bars {
 	top := 100.0
 	for _, row := range r.Rows {
 		top = max(top, row.PercentOfIdeal)
+		if row.Paper != nil {
+			top = max(top, *row.Paper)
+		}
 		if ideal > 0 && len(row.PerHostMbit) > 0 {
 			top = max(top, slices.Max(row.PerHostMbit)/ideal*100)
 		}
@@ -99,6 +104,10 @@ func goodputBars(r Report) bars {
 			Value: percent(row.PercentOfIdeal),
 			Title: row.Policy + ": " + percent(row.PercentOfIdeal) + " of ideal",
 		}
+		if p := row.Paper; p != nil {
+			line.Paper = diamond(at(*p), line.Middle)
+			line.Title += "; the paper's: " + percent(*p)
+		}
 		if x := row.PerHostMbit; ideal > 0 && len(x) > 0 {
 			low, mid, high := slices.Min(x), stats.Median(x), slices.Max(x)
 			line.Whisker = &whisker{at(low / ideal * 100), at(mid / ideal * 100), at(high / ideal * 100)}
@@ -107,6 +116,12 @@ func goodputBars(r Report) bars {
 		b.Rows = append(b.Rows, line)
 	}
 	return b
+}
+
+// diamond is a mark around a point.
+func diamond(x, y float64) string {
+	const r = 6
+	return fmt.Sprintf("M%s %sL%s %sL%s %sL%s %sZ", at(x), at(y-r), at(x+r), at(y), at(x), at(y+r), at(x-r), at(y))
 }
 
 // reorderingBars shows two bars for each row that counted; none if none did.

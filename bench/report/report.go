@@ -26,10 +26,12 @@ type Report struct {
 	// says how it is computed.
 	IdealMbit float64
 	IdealNote string
-	Machine   string
 	Command   string
-	Date      string
-	Notes     []string
+	// Facts are the run's parameters, and where it is from; those of the fields above come first.
+	Facts []Fact
+	Notes []string
+	// PaperNote says what the rows' Paper is of.
+	PaperNote string
 	Rows      []Row
 	Tables    []Table // of what else was measured
 }
@@ -43,6 +45,7 @@ type Row struct {
 	PerHostMbit    []float64 // goodput by host, Mbit/s
 	Jain           float64
 	Retransmits    int64
+	Paper          *float64  // what a paper has for PercentOfIdeal; nil: none has
 	IdlePercent    float64   // of the machine's processors; negative if it does not matter or is not known
 	RTTMicros      []float64 // samples in any order, µs
 	Reordering     *Reordering

@@ -29,8 +29,8 @@ func sample(t testing.TB, k int) Report {
 		Title: "One TCP connection over every path", Headline: "drb carries 95 % of ideal.",
 		Topology: topo, Fabric: "in memory", RateMbit: 20, IdealMbit: 20 * 1448.0 / 1514,
 		IdealNote: "Ideal is 1448 bytes of payload in a frame of 1514 bytes.",
-		Machine:   "2 cores", Command: "weft demo --seed 1", Date: "2024-05-01",
-		Notes: []string{"A note."},
+		Command:   "weft demo --seed 1", Facts: []Fact{{"Machine", "2 cores"}, {"Date", "2024-05-01"}},
+		Notes: []string{"A note."}, PaperNote: "The paper has a larger fabric.",
 	}
 	for i, p := range []struct {
 		name, label  string
@@ -54,6 +54,10 @@ func sample(t testing.TB, k int) Report {
 		row.Jain = stats.Jain(row.PerHostMbit)
 		for range 1000 {
 			row.RTTMicros = append(row.RTTMicros, 900*math.Exp(rng.NormFloat64()*0.5+p.scale*4))
+		}
+		if p.name == "drb" {
+			paper := 90.1
+			row.Paper = &paper
 		}
 		if i >= 2 {
 			row.Reordering = &Reordering{Before: int64(i-2) * 12000, After: int64(i) - 2}
@@ -150,7 +154,7 @@ func TestWrite_isWellFormedAndComplete(t *testing.T) {
 				t.Errorf("k=%d: %s, its label or its result is missing", k, row.Policy)
 			}
 		}
-		for _, want := range []string{r.Title, r.Headline, r.Fabric, r.IdealNote, r.Machine, r.Command, r.Date, r.Notes[0], r.Topology.String()} {
+		for _, want := range []string{r.Title, r.Headline, r.Fabric, r.IdealNote, r.Facts[0].Value, r.Command, r.Facts[1].Value, r.Notes[0], r.PaperNote, "90.1", r.Topology.String()} {
 			if !strings.Contains(text, want) {
 				t.Errorf("k=%d: %q is missing", k, want)
 			}
@@ -201,7 +205,7 @@ func TestWrite_escapesHostileNames(t *testing.T) {
 	const hostile = `</title></style><script>alert("1")</script>'&{{.}}`
 	r := sample(t, 4)
 	r.Title, r.Headline, r.Fabric, r.IdealNote = hostile, hostile, hostile, hostile
-	r.Machine, r.Command, r.Date, r.Notes = hostile, hostile, hostile, []string{hostile}
+	r.Command, r.PaperNote, r.Facts, r.Notes = hostile, hostile, []Fact{{hostile, hostile}}, []string{hostile}
 	for i := range r.Rows {
 		r.Rows[i].Policy, r.Rows[i].Label, r.Rows[i].Source = hostile, hostile, hostile
 		for j := range r.Rows[i].SharePerPath {

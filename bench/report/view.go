@@ -13,7 +13,8 @@ import (
 type view struct {
 	Report
 	Style      template.CSS
-	Facts      []fact
+	Facts      []Fact // the report's come last
+	Papers     bool   // rows have the paper's points
 	Table      []tableRow
 	Goodput    bars
 	CDFs       []cdf
@@ -22,12 +23,11 @@ type view struct {
 	Scale      []scaleStep
 }
 
-type fact struct{ Name, Value string }
-
 type tableRow struct {
 	Series                               series
 	Policy, Label, Source                string
-	Goodput, Hosts, Jain, Retransmits    string
+	Goodput, Paper                       string
+	Hosts, Jain, Retransmits             string
 	RTTMedian, RTTTail, Reordering, Idle string
 	Best                                 bool
 }
@@ -64,6 +64,7 @@ func newView(r Report) view {
 	for i, row := range r.Rows {
 		t := newTableRow(row)
 		t.Series, t.Best = series(i), best > 0 && row.PercentOfIdeal == best
+		v.Papers = v.Papers || row.Paper != nil
 		v.Table = append(v.Table, t)
 	}
 	v.CDFs = cdfs(r)
@@ -82,6 +83,10 @@ func newView(r Report) view {
 func (r Row) finite() Row {
 	r.PercentOfIdeal = finite(r.PercentOfIdeal)
 	r.Jain = finite(r.Jain)
+	if r.Paper != nil {
+		paper := finite(*r.Paper)
+		r.Paper = &paper
+	}
 	r.IdlePercent = finite(r.IdlePercent)
 	r.PerHostMbit = slices.Clone(r.PerHostMbit)
 	for i, x := range r.PerHostMbit {
@@ -102,10 +107,10 @@ func (r Row) finite() Row {
 	return r
 }
 
-func facts(r Report) (f []fact) {
+func facts(r Report) (f []Fact) {
 	add := func(name, value string) {
 		if value != "" {
-			f = append(f, fact{name, value})
+			f = append(f, Fact{name, value})
 		}
 	}
 	if r.Topology != nil {
@@ -119,20 +124,22 @@ func facts(r Report) (f []fact) {
 	if ideal := finite(r.IdealMbit); ideal > 0 {
 		add("Ideal goodput of a host", mbit(ideal))
 	}
-	add("Machine", r.Machine)
-	add("Date", r.Date)
-	return f
+	return append(f, r.Facts...)
 }
 
 func newTableRow(r Row) tableRow {
 	t := tableRow{
 		Policy: r.Policy, Label: r.Label, Source: r.Source,
 		Goodput:     percent(r.PercentOfIdeal),
+		Paper:       missing,
 		Hosts:       missing,
 		Jain:        fmt.Sprintf("%.3f", r.Jain),
 		Retransmits: count(r.Retransmits),
 		RTTMedian:   missing, RTTTail: missing, Reordering: missing,
 		Idle: idle(r.IdlePercent),
+	}
+	if r.Paper != nil {
+		t.Paper = percent(*r.Paper)
 	}
 	if x := r.PerHostMbit; len(x) > 0 {
 		t.Hosts = fmt.Sprintf("%s / %s / %s", digits(slices.Min(x)), digits(stats.Median(x)), digits(slices.Max(x)))

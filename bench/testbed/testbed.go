@@ -22,7 +22,8 @@ import (
 // Row is a kind of host.
 type Row struct {
 	Name   string
-	Label  string // in words
+	Label  string // in words, with the units of a policy's own; Config.Describe has those of a run
+	about  string // of Label, without how packets are spread
 	Source string // where it comes from
 	Kernel bool   // the kernel's TCP
 	MPTCP  bool
@@ -68,9 +69,23 @@ func weftRow(name string, r Row) Row {
 	if p.Adapts {
 		unit = "unit that fits the links"
 	}
-	r.Label = fmt.Sprintf("%s, each %s by %s, %s", r.Label, unit, p.How(), congestionControl)
-	r.Policy, r.Source = name, p.Source
+	r.about, r.Policy, r.Source = r.Label, name, p.Source
+	r.Label = r.label(unit, p)
 	return r
+}
+
+func (r Row) label(unit string, p policy.Policy) string {
+	return fmt.Sprintf("%s, each %s by %s, %s", r.about, unit, p.How(), congestionControl)
+}
+
+// Describe is a row's Label with the units that its hosts cut with this configuration.
+func (c *Config) Describe(r Row) string {
+	p, err := policy.New(r.Policy, c.Policy)
+	if r.about == "" || err != nil {
+		return r.Label
+	}
+	p = p.At(c.Policy.Rate(c.known().Slowest()))
+	return r.label(p.Unit.String(), p)
 }
 
 // Select returns the rows with the given names, in that order.

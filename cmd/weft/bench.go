@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"weft/bench/reorder"
+	"weft/internal/table"
 )
 
 func newBenchCmd() *cobra.Command {
@@ -20,7 +21,10 @@ func newBenchCmd() *cobra.Command {
 		Use:   "bench",
 		Short: "Measure parts of weft beside what one might take instead",
 	}
-	cmd.AddCommand(newBenchResequencerCmd(), newBenchScenariosCmd(), newBenchSkewCmd(), newBenchThroughputCmd(), newBenchFailoverCmd(), newBenchFailoverAgentsCmd(), newBenchAsymmetryCmd(), newBenchPermutationCmd(), newBenchPatternsCmd(), newBenchUnitsCmd(), newBenchFCTCmd(), newBenchAppsCmd(), newBenchFaultsCmd(), newBenchMeshCmd())
+	for _, c := range []*cobra.Command{newBenchResequencerCmd(), newBenchScenariosCmd(), newBenchSkewCmd(), newBenchThroughputCmd(), newBenchFailoverCmd(), newBenchAsymmetryCmd(), newBenchPermutationCmd(), newBenchPatternsCmd(), newBenchUnitsCmd(), newBenchFCTCmd(), newBenchAppsCmd(), newBenchFaultsCmd(), newBenchMeshCmd()} {
+		cmd.AddCommand(longWork(c))
+	}
+	cmd.AddCommand(newBenchFailoverAgentsCmd())
 	return cmd
 }
 
@@ -30,7 +34,7 @@ type benchResequencerOptions struct {
 	flows        []int
 	rounds       int
 	duration     time.Duration
-	json         bool
+	resultOutput
 }
 
 func newBenchResequencerCmd() *cobra.Command {
@@ -52,7 +56,7 @@ func newBenchResequencerCmd() *cobra.Command {
 	f.IntSliceVar(&o.flows, "flows", nil, "how many flows bursts-uniform, bursts-zipf and receive-core have (default 10000,100000,1000000, and 1 in receive-core)")
 	f.IntVar(&o.rounds, "rounds", 15, "measured rounds, of which the median is taken; one to warm up comes before")
 	f.DurationVar(&o.duration, "duration", 100*time.Millisecond, "how much traffic a round plays, at 1.2µs a packet: 1500 bytes at 10 Gbit/s")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -118,8 +122,13 @@ func (o *benchResequencerOptions) run(ctx context.Context, w, notes io.Writer, f
 	if err != nil {
 		return err
 	}
-	p := newProgress("measuring")
-	options.Progress = p.set
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := newRunInfo(0, 0) // the input is of a fixed seed
+	p := newProgress(ctx, "measuring")
+	options.Progress = p.parts
 	results, err := reorder.Run(ctx, options)
 	p.end()
 	if err != nil {
@@ -129,17 +138,14 @@ func (o *benchResequencerOptions) run(ctx context.Context, w, notes io.Writer, f
 	if o.json {
 		about = notes
 	}
-	fmt.Fprintf(about, "%s: %s\n", cpuModel(), machine())
+	fmt.Fprintln(about, run)
 	if slices.ContainsFunc(results, func(r reorder.Result) bool { return r.Flows >= manyFlows }) {
 		fmt.Fprintln(about, pointerChase())
 	}
 	if n := disturbed(results); n > 0 {
 		fmt.Fprintf(notes, "In %d of %d rows the median is over %g times the best round: other programs use the processors.\n", n, len(results), disturbance)
 	}
-	if o.json {
-		return printJSON(w, results)
-	}
-	return resequencerTable(w, results)
+	return o.putResults(w, run, results, func(w io.Writer) error { return resequencerTable(w, results) })
 }
 
 // manyFlows are too many for the caches nearest to the processor.
@@ -169,11 +175,11 @@ func disturbed(results []reorder.Result) (n int) {
 
 func resequencerTable(w io.Writer, results []reorder.Result) error {
 	fmt.Fprint(w, "ns/packet: median of the rounds, best and worst; out of order: delivered behind a later packet of its flow\n\n")
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	tw := table.NewWriter(w, 2)
 	fmt.Fprintln(tw, "case\timpl\tflows\tns/packet\tmin\tmax\tallocs/packet\theld max KB\tout of order %\tsegments per delivery\tconfig\t")
 	for i, r := range results {
 		if i > 0 && (r.Case != results[i-1].Case || r.Flows != results[i-1].Flows) {
-			fmt.Fprintln(tw, strings.Repeat("\t", 11))
+			fmt.Fprintln(tw, " ")
 		}
 		config := r.Config
 		if config == "" {

@@ -16,6 +16,7 @@ import (
 	"weft/bench/named"
 	"weft/bench/testbed"
 	"weft/internal/config"
+	"weft/internal/table"
 )
 
 // benchAppsOptions are the flags of weft bench apps.
@@ -24,7 +25,8 @@ type benchAppsOptions struct {
 	apps, rows []string
 	topology   string
 	quick      bool
-	json       bool
+	resultOutput
+	about runInfo
 }
 
 func newBenchAppsCmd() *cobra.Command {
@@ -59,7 +61,7 @@ func newBenchAppsCmd() *cobra.Command {
 	f.Uint64Var(&o.Seed, "seed", 1, "of the first round's pairs")
 	f.StringVar(&o.Lab, "name", "apps", "name of the lab of network namespaces; labs of rows of switches have a number behind it")
 	f.BoolVar(&o.quick, "quick", false, "one round of 256 KB by each client, where the flags do not say other values")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -173,11 +175,14 @@ func (o *benchAppsOptions) run(ctx context.Context, w, notes io.Writer) error {
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return fmt.Errorf("bench apps: %w", err)
 	}
-	p := newProgress("")
-	o.Progress = func(what string, done, total int) {
-		p.what = what
-		p.set(done, total)
+	if err := o.openResults(); err != nil {
+		return err
 	}
+	defer o.discardResults()
+	o.about = newRunInfo(o.Seed, o.Rounds)
+	p := newProgress(ctx, "")
+	notes = p.above(notes)
+	o.Progress = p.of
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
 	results, err := apps.Run(ctx, o.Options)
 	p.end()
@@ -197,12 +202,13 @@ func (o *benchAppsOptions) finish(w io.Writer, results []apps.Result, err error)
 }
 
 func (o *benchAppsOptions) print(w io.Writer, results []apps.Result) error {
-	if o.json {
-		return printJSON(w, results)
-	}
-	fmt.Fprintf(w, "%s: %s\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds, seeds %d to %d; ratios to %s\n\n",
-		cpuModel(), machine(), o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, o.Seed, o.Seed+uint64(o.Rounds)-1, apps.Baseline)
-	err := alignedTable(w, appsTable(results))
+	return o.putResults(w, o.about, results, func(w io.Writer) error { return o.table(w, results) })
+}
+
+func (o *benchAppsOptions) table(w io.Writer, results []apps.Result) error {
+	fmt.Fprintf(w, "%v\n%s, %g Mbit/s; %d clients at once, %d bytes each; medians of %d rounds; ratios to %s\n\n",
+		o.about, o.topology, o.RateMbit, o.Topology.NumHosts(), o.Bytes, o.Rounds, apps.Baseline)
+	err := table.Aligned(w, appsTable(results))
 	fmt.Fprint(w, appsProblems(results))
 	return err
 }

@@ -26,7 +26,7 @@ func TestBenchApps_quickYieldsToFlags(t *testing.T) {
 
 // Results are printed though a lab could not be taken down, which is an error all the same.
 func TestBenchApps_resultsBesideAnError(t *testing.T) {
-	o := benchAppsOptions{json: true}
+	o := benchAppsOptions{resultOutput: resultOutput{json: true}}
 	var out bytes.Buffer
 	err := o.finish(&out, []apps.Result{{App: "redis", Row: "kernel-ecmp", Rounds: 1}}, errors.New("lab apps stays"))
 	if err == nil || !strings.Contains(err.Error(), "lab apps stays") || !strings.Contains(out.String(), `"kernel-ecmp"`) {

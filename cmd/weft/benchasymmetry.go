@@ -13,6 +13,7 @@ import (
 	"weft/bench/asymmetry"
 	"weft/bench/testbed"
 	"weft/encap"
+	"weft/internal/table"
 	"weft/policy"
 )
 
@@ -23,7 +24,7 @@ type benchAsymmetryOptions struct {
 	fabric    string
 	encap     string
 	meter     bool
-	json      bool
+	resultOutput
 	asymmetry.Options
 }
 
@@ -57,7 +58,7 @@ func newBenchAsymmetryCmd() *cobra.Command {
 	f.IntVar(&o.Policy.Samples, "samples", 0, "paths that luopan probes at a time (default 2)")
 	f.Uint64Var(&o.Seed, "seed", 1, "of what is random in the hosts and the load")
 	f.StringVar(&o.Lab, "name", "asymmetry", "name of the lab of network namespaces")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -125,13 +126,15 @@ func (o *benchAsymmetryOptions) run(cmd *cobra.Command) error {
 			fmt.Fprintf(notes, "The fabric is in memory instead of network namespaces: %v.\n", err)
 		}
 	}
-	fmt.Fprintf(notes, "%s: %s; links of %g Mbit/s, flowcells of %d bytes, flowlet gap %v, tau %v, seed %d\n", cpuModel(), machine(),
-		o.RateMbit, o.Policy.FlowcellBytes, o.Policy.FlowletGap.Round(time.Microsecond), o.Tau.Round(time.Microsecond), o.Seed)
-	p := newProgress("")
-	o.Progress = func(what string, done, total int) {
-		p.what = what
-		p.set(done, total)
+	fmt.Fprintf(notes, "links of %g Mbit/s, flowcells of %d bytes, flowlet gap %v, tau %v\n",
+		o.RateMbit, o.Policy.FlowcellBytes, o.Policy.FlowletGap.Round(time.Microsecond), o.Tau.Round(time.Microsecond))
+	if err := o.openResults(); err != nil {
+		return err
 	}
+	defer o.discardResults()
+	run := newRunInfo(o.Seed, 1)
+	p := newProgress(cmd.Context(), "")
+	o.Progress = p.of
 	results, failed := asymmetry.Run(cmd.Context(), o.Options)
 	p.end()
 	for _, r := range results {
@@ -143,19 +146,15 @@ func (o *benchAsymmetryOptions) run(cmd *cobra.Command) error {
 	if len(results) == 0 {
 		return failed
 	}
-	print := asymmetryTable
-	if o.json {
-		print = func(w io.Writer, results []asymmetry.Result) error { return printJSON(w, results) }
-	}
-	return errors.Join(failed, print(cmd.OutOrStdout(), results))
+	return errors.Join(failed, o.putResults(cmd.OutOrStdout(), run, results, func(w io.Writer) error {
+		fmt.Fprintln(notes, run)
+		return asymmetryTable(w, results)
+	}))
 }
 
 func asymmetryTable(w io.Writer, results []asymmetry.Result) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range asymmetryRows(results) {
-		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
-	}
-	return tw.Flush()
+	rows := asymmetryRows(results)
+	return table.Table{Head: rows[0], Rows: rows[1:], Text: 3, Keys: 2}.Write(w, table.Width)
 }
 
 // asymmetryRows are the table's, its head first.

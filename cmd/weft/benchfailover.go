@@ -21,7 +21,8 @@ type benchFailoverOptions struct {
 	agents   string
 	plot     string
 	trace    string
-	json     bool
+	resultOutput
+	about    runInfo
 	figure12 bool
 	chaos    time.Duration
 	failover.Options
@@ -57,7 +58,7 @@ func newBenchFailoverCmd() *cobra.Command {
 	f.DurationVar(&o.chaos, "chaos", 0, "check transfers by their hashes for so long, while links, switches and agents fail at random")
 	f.StringVar(&o.plot, "plot", "", "`file` for a page with pictures (HTML)")
 	f.StringVar(&o.trace, "trace", "", "`file` for every event from a failure to each host's last packet into the hole (text), of failures with agents")
-	f.BoolVar(&o.json, "json", false, "print JSON instead of a table: an array of objects; with --figure12 or --chaos one object")
+	o.resultFlags(cmd, "an array of objects (with --figure12 or --chaos one object)")
 	return cmd
 }
 
@@ -166,12 +167,17 @@ func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
 		defer f.Close()
 		o.Trace = f
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	o.about = newRunInfo(o.Seed, 1)
 	if err := testbed.CanUseNamespaces(); err != nil {
 		return fmt.Errorf("bench failover: %w", err)
 	}
 	notes := cmd.ErrOrStderr()
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
-	fmt.Fprintf(notes, "%s; %v, links of %g Mbit/s, seed %d\n", o.Machine, o.Topology, o.RateMbit, o.Seed)
+	fmt.Fprintf(notes, "%v\n%v, links of %g Mbit/s\n", o.about, o.Topology, o.RateMbit)
 	switch {
 	case o.chaos != 0:
 		return o.soak(cmd)
@@ -182,8 +188,8 @@ func (o *benchFailoverOptions) run(cmd *cobra.Command) error {
 }
 
 func (o *benchFailoverOptions) measure(cmd *cobra.Command, file *reportFile) error {
-	p := newProgress("failing")
-	o.Progress = p.set
+	p := newProgress(cmd.Context(), "failing")
+	o.Progress = p.parts
 	results, failed := failover.Run(cmd.Context(), o.Options)
 	p.end()
 	if len(results) == 0 {
@@ -192,34 +198,34 @@ func (o *benchFailoverOptions) measure(cmd *cobra.Command, file *reportFile) err
 	for _, r := range results {
 		o.warn(r.CPUBound, r.IdlePercent)
 	}
-	printed := printFailover(cmd.OutOrStdout(), results, o.json)
+	printed := o.putResults(cmd.OutOrStdout(), o.about, results, func(w io.Writer) error { return failoverTable(w, results) })
 	// Results that are not whole are shown, but not drawn.
 	if failed == nil {
-		failed = file.write(failoverCharts(results).Write)
+		failed = file.write(failoverCharts(o.about, results).Write)
 	}
 	return errors.Join(failed, printed)
 }
 
 func (o *benchFailoverOptions) degrade(cmd *cobra.Command, file *reportFile) error {
-	p := newProgress("waiting")
-	o.Progress = p.set
+	p := newProgress(cmd.Context(), "waiting")
+	o.Progress = p.parts
 	d, err := failover.Figure12(cmd.Context(), o.Options)
 	p.end()
 	if err != nil {
 		return err
 	}
 	o.warn(d.CPUBound, d.IdlePercent)
-	if err := file.write(degradationCharts(d).Write); err != nil {
+	if err := file.write(degradationCharts(o.about, d).Write); err != nil {
 		return err
 	}
-	return printDegradation(cmd.OutOrStdout(), d, o.json)
+	return o.putResults(cmd.OutOrStdout(), o.about, d, func(w io.Writer) error { return degradationTable(w, d) })
 }
 
 // errSoak makes the command fail when something went wrong.
 var errSoak = errors.New("bench failover: the transfers or the databases were not as they must be, see above")
 
 func (o *benchFailoverOptions) soak(cmd *cobra.Command) error {
-	p := newProgress("failing")
+	p := newProgress(cmd.Context(), "failing")
 	o.Progress = p.set
 	so := failover.SoakOptions{Options: o.Options, Duration: o.chaos}
 	if !o.json {
@@ -230,7 +236,8 @@ func (o *benchFailoverOptions) soak(cmd *cobra.Command) error {
 	if err != nil {
 		return err
 	}
-	if err := printJSON(cmd.OutOrStdout(), r); err != nil {
+	o.json = true // it has no table
+	if err := o.putResults(cmd.OutOrStdout(), o.about, r, nil); err != nil {
 		return err
 	}
 	if !r.OK() {
@@ -244,18 +251,4 @@ func (o *benchFailoverOptions) warn(bound bool, idle float64) {
 	if bound {
 		o.Note(fmt.Sprintf("the processors were idle %.0f %% of the time only, so this measures them and not the fabric, and comparisons are void: lower --rate", idle))
 	}
-}
-
-func printFailover(w io.Writer, results []failover.Result, json bool) error {
-	if json {
-		return printJSON(w, results)
-	}
-	return failoverTable(w, results)
-}
-
-func printDegradation(w io.Writer, d failover.Degradation, json bool) error {
-	if json {
-		return printJSON(w, d)
-	}
-	return degradationTable(w, d)
 }

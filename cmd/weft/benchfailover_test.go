@@ -46,7 +46,7 @@ func TestFailoverRows_asManyCellsAsHeads(t *testing.T) {
 
 func TestFailoverCharts_drawEveryKind(t *testing.T) {
 	var b strings.Builder
-	if err := failoverCharts(failoverResults()).Write(&b); err != nil {
+	if err := failoverCharts(newRunInfo(1, 1), failoverResults()).Write(&b); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []string{"seen, with agents", "silent, without agents", "15 of 16"} {
@@ -63,7 +63,7 @@ func TestFailoverCharts_drawEveryKind(t *testing.T) {
 func TestDegradationCharts_markEventsAndLevels(t *testing.T) {
 	d := failover.Degradation{Topology: "fat-tree:k=4", Points: []failover.PointJSON{{S: 0.1, Mbit: 60}, {S: 0.2, Mbit: 61}},
 		Levels: []failover.Level{{Event: "all up", ToS: 4, IdealMbit: 64, Mbit: 61}, {Event: "3.0 removed", FromS: 4, ToS: 8, IdealMbit: 48}}}
-	c := degradationCharts(d)
+	c := degradationCharts(newRunInfo(1, 1), d)
 	if m := c.Charts[0].Marks; len(m) != 1 || m[0].X != 4 || m[0].Name != "3.0 removed" {
 		t.Errorf("marks %+v", m)
 	}

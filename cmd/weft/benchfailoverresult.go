@@ -6,10 +6,10 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"weft/bench/failover"
 	"weft/bench/report"
+	"weft/internal/table"
 )
 
 // commandLine is what this was called as.
@@ -36,19 +36,11 @@ func failoverRows(results []failover.Result) [][]string {
 }
 
 func failoverTable(w io.Writer, results []failover.Result) error {
-	return alignedTable(w, failoverRows(results))
-}
-
-func alignedTable(w io.Writer, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range rows {
-		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
-	}
-	return tw.Flush()
+	return table.Aligned(w, failoverRows(results))
 }
 
 // failoverCharts draws the distributions.
-func failoverCharts(results []failover.Result) report.Charts {
+func failoverCharts(run runInfo, results []failover.Result) report.Charts {
 	c := report.Charts{Title: "From a failure to the last packet into the hole", Command: commandLine()}
 	chart := report.Chart{
 		Title: "Last packet into the hole", X: "ms since just before the failure", Y: "% of the failures",
@@ -66,8 +58,7 @@ func failoverCharts(results []failover.Result) report.Charts {
 	c.Tables = []report.Table{{Title: "Results", Head: rows[0], Rows: rows[1:]}}
 	if len(results) > 0 {
 		r := results[0]
-		c.Facts = []report.Fact{{Name: "Topology", Value: r.Topology}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", r.RateMbit)},
-			{Name: "Machine", Value: r.Machine}, {Name: "Seed", Value: fmt.Sprint(r.Seed)}}
+		c.Facts = append([]report.Fact{{Name: "Topology", Value: r.Topology}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", r.RateMbit)}}, run.facts()...)
 	}
 	return c
 }
@@ -99,7 +90,7 @@ func degradationRows(d failover.Degradation) [][]string {
 }
 
 func degradationTable(w io.Writer, d failover.Degradation) error {
-	if err := alignedTable(w, degradationRows(d)); err != nil {
+	if err := table.Aligned(w, degradationRows(d)); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nlost connections: %d; processors idle: %.0f %%\n", d.LostConnections, d.IdlePercent)
@@ -107,7 +98,7 @@ func degradationTable(w io.Writer, d failover.Degradation) error {
 }
 
 // degradationCharts draws DRB's Fig. 12.
-func degradationCharts(d failover.Degradation) report.Charts {
+func degradationCharts(run runInfo, d failover.Degradation) report.Charts {
 	var measured, ideal report.ChartLine
 	measured.Name = "goodput of all receivers"
 	for _, p := range d.Points {
@@ -127,9 +118,8 @@ func degradationCharts(d failover.Degradation) report.Charts {
 	return report.Charts{
 		Title:    "Bouncing switches are taken away and brought back (DRB Fig. 12)",
 		Headline: fmt.Sprintf("%d connections were lost.", d.LostConnections),
-		Facts: []report.Fact{{Name: "Topology", Value: d.Topology}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", d.RateMbit)},
-			{Name: "Agents", Value: fmt.Sprint(d.Agents)}, {Name: "Machine", Value: d.Machine},
-			{Name: "Processors idle", Value: fmt.Sprintf("%.0f %%", d.IdlePercent)}, {Name: "Seed", Value: fmt.Sprint(d.Seed)}},
+		Facts: append([]report.Fact{{Name: "Topology", Value: d.Topology}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", d.RateMbit)},
+			{Name: "Agents", Value: fmt.Sprint(d.Agents)}, {Name: "Processors idle", Value: fmt.Sprintf("%.0f %%", d.IdlePercent)}}, run.facts()...),
 		Charts:  []report.Chart{chart},
 		Tables:  []report.Table{{Title: "Levels", Head: rows[0], Rows: rows[1:]}},
 		Command: commandLine(),

@@ -20,7 +20,7 @@ type benchFaultsOptions struct {
 	bed     faults.Options
 	only    []string
 	healthy time.Duration
-	json    bool
+	resultOutput
 	verbose bool
 }
 
@@ -50,7 +50,7 @@ func newBenchFaultsCmd() *cobra.Command {
 	f.DurationVar(&o.bed.Within, "within", faults.DefaultWithin, "how long the tools have to name a cause")
 	f.StringVar(&o.bed.Lab, "name", "faults", "name of the lab of network namespaces")
 	f.BoolVar(&o.verbose, "verbose", false, "tell each result at once, with all that the tools said")
-	f.BoolVar(&o.json, "json", false, "print JSON instead of a table: an array of results, or with --healthy an object")
+	o.resultFlags(cmd, "an array of objects (with --healthy one object)")
 	return cmd
 }
 
@@ -78,6 +78,12 @@ func (o *benchFaultsOptions) run(ctx context.Context, w, notes io.Writer) (err e
 	if err != nil {
 		return usage(err)
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := newRunInfo(0, 0) // nothing is drawn
+	fmt.Fprintln(notes, run)
 	o.bed.Notes = notes
 	b, err := faults.NewBed(ctx, o.bed)
 	if err != nil {
@@ -89,25 +95,19 @@ func (o *benchFaultsOptions) run(ctx context.Context, w, notes io.Writer) (err e
 		if err != nil {
 			return err
 		}
-		if o.json {
-			return printJSON(w, h)
-		}
-		return h.Print(w)
+		return o.putResults(w, run, h, h.Print)
 	}
 	results := []faults.Result{}
-	p := newProgress("breaking")
+	p := newProgress(ctx, "breaking")
 	failed := b.Run(ctx, list, func(r faults.Result) {
 		results = append(results, r)
 		if o.verbose {
 			printJSON(notes, r)
 		}
-		p.set(len(results), len(list))
+		p.of("breaking "+r.Fault, len(results), len(list))
 	})
 	p.end()
-	if o.json {
-		return errors.Join(printJSON(w, results), failed)
-	}
-	return errors.Join(faults.Print(w, results, o.bed.Within), failed)
+	return errors.Join(failed, o.putResults(w, run, results, func(w io.Writer) error { return faults.Print(w, results, o.bed.Within) }))
 }
 
 // choose checks the flags and returns the faults that they name.

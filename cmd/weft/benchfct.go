@@ -28,12 +28,13 @@ type benchFCTOptions struct {
 	loads []string
 	name  string
 	quick bool
-	json  bool
 	sim   bool // beside the lab
 
 	report, write, read string // files
 
 	told []string // notes
+	resultOutput
+	about runInfo
 }
 
 func newBenchFCTCmd() *cobra.Command {
@@ -80,7 +81,7 @@ func newBenchFCTCmd() *cobra.Command {
 	f.StringVar(&o.write, "write-workload", "", "`file` for the flows of the first round; nothing is measured")
 	f.StringVar(&o.read, "workload-file", "", "`file` of flows to play, each round the same; it says fabric, rate, load and duration, too")
 	f.BoolVar(&o.quick, "quick", false, "one load of 0.5, one seed and 2s, where the flags do not say other values")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -188,9 +189,7 @@ func (o *benchFCTOptions) lab(f fct.Fabric) string {
 }
 
 // open builds a fabric.
-func (o *benchFCTOptions) open(ctx context.Context, f fct.Fabric) (testbed.Testbed, error) {
-	p := newProgress("building " + o.demo.topology)
-	defer p.end()
+func (o *benchFCTOptions) open(ctx context.Context, f fct.Fabric, p *progress) (testbed.Testbed, error) {
 	real, known, err := o.WithFailure()
 	if err != nil {
 		return nil, err
@@ -203,7 +202,7 @@ func (o *benchFCTOptions) open(ctx context.Context, f fct.Fabric) (testbed.Testb
 	if f.MarkBytes > 0 {
 		c.Meter = &lab.Meter{ECNBytes: f.MarkBytes}
 	}
-	return testbed.InNamespaces(ctx, o.lab(f), c, p.set)
+	return testbed.InNamespaces(ctx, o.lab(f), c, p.beside("building "+o.demo.topology))
 }
 
 func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
@@ -224,26 +223,29 @@ func (o *benchFCTOptions) run(ctx context.Context, w, notes io.Writer) error {
 		return err
 	}
 	defer file.discard()
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	o.about = newRunInfo(o.Seed, o.Seeds)
 	about := w // the setting is no part of the array
 	if o.json {
 		about = notes
 	}
-	fmt.Fprintf(about, "%s, %g Mbit/s, %s; %s, sizes times %g; %s traffic, flows begin for %v; seeds %d to %d; a connection for each flow\n%s\n",
-		o.Options.Topology, o.RateMbit, o.Failure, o.WorkloadName(), o.Scale, o.Traffic, o.Duration, o.Seed, o.Seed+uint64(o.Seeds)-1, o.Machine)
-	p := newProgress("")
-	o.Progress = func(row string, done, total int) {
-		p.what = row
-		p.set(done, total)
-	}
+	fmt.Fprintf(about, "%s, %g Mbit/s, %s; %s, sizes times %g; %s traffic, flows begin for %v; a connection for each flow\n%v\n",
+		o.Options.Topology, o.RateMbit, o.Failure, o.WorkloadName(), o.Scale, o.Traffic, o.Duration, o.about)
+	p := newProgress(ctx, "")
+	notes = p.above(notes)
+	o.Progress = p.of
 	o.Note = func(s string) {
 		o.told = append(o.told, s)
 		fmt.Fprintln(notes, "note:", s)
 	}
-	o.Open = o.open
+	o.Open = func(ctx context.Context, f fct.Fabric) (testbed.Testbed, error) { return o.open(ctx, f, p) }
 	idle := fct.Idle{Delay: fct.DefaultDelay}
 	o.OnIdle = func(i fct.Idle) { idle = i }
 	results, err := fct.Run(ctx, o.Options)
-	p.end()
+	defer p.end()
 	return o.finish(w, file, results, err, func() ([]fct.Result, error) { return fct.Simulate(ctx, o.Options, idle) })
 }
 
@@ -261,11 +263,12 @@ func (o *benchFCTOptions) finish(w io.Writer, file *reportFile, results []fct.Re
 }
 
 func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
-	if o.json {
-		return printJSON(w, results)
-	}
+	return o.putResults(w, o.about, results, func(w io.Writer) error { return o.table(w, results) })
+}
+
+func (o *benchFCTOptions) table(w io.Writer, results []fct.Result) error {
 	fmt.Fprintln(w)
-	if err := fctTable(w, fctHead, fctRows(results)); err != nil {
+	if err := fctTable(w, 4, fctHead, fctRows(results)); err != nil {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s%s%s\n", fctErrors(results), slowdownAbout(results), o.confidence())
@@ -273,7 +276,7 @@ func (o *benchFCTOptions) print(w io.Writer, results []fct.Result) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\n%s\n\n", besideAbout)
-	return fctTable(w, besideHead, besideRows(results))
+	return fctTable(w, 3, besideHead, besideRows(results))
 }
 
 func (o *benchFCTOptions) writeWorkload() error {

@@ -5,10 +5,10 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"weft/bench/fct"
 	"weft/bench/report"
+	"weft/internal/table"
 )
 
 // fctHead is of fctRows.
@@ -130,12 +130,9 @@ func idleCell(r fct.Result) string {
 	return cell
 }
 
-func fctTable(w io.Writer, head []string, rows [][]string) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range append([][]string{head}, rows...) {
-		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
-	}
-	return tw.Flush()
+// fctTable writes a table, of whose first columns so many say what a row is of.
+func fctTable(w io.Writer, keys int, head []string, rows [][]string) error {
+	return table.Table{Head: head, Rows: rows, Text: 1, Keys: keys}.Write(w, table.Width)
 }
 
 // besideHead is of besideRows.
@@ -185,9 +182,9 @@ func (o *benchFCTOptions) confidence() string {
 // page is the HTML report.
 func (o *benchFCTOptions) page(results []fct.Result) report.Charts {
 	p := report.Charts{Title: "Flow completion times", Command: commandLine(), Charts: fct.Charts(results),
-		Facts: []report.Fact{{Name: "Topology", Value: o.Options.Topology.String()}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.RateMbit)},
+		Facts: append([]report.Fact{{Name: "Topology", Value: o.Options.Topology.String()}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.RateMbit)},
 			{Name: "Traffic", Value: o.Traffic}, {Name: "Failure", Value: results[0].Failure}, {Name: "Workload", Value: fmt.Sprintf("%s, sizes times %g", results[0].Workload, o.Scale)},
-			{Name: "Seed", Value: fmt.Sprint(o.Seed)}, {Name: "Machine", Value: o.Machine}},
+			{Name: "Flowcells", Value: fmt.Sprintf("%d bytes", o.demo.flowcell)}}, o.about.facts()...),
 		Tables: []report.Table{{Title: "Completion times", About: slowdownAbout(results) + o.confidence(), Head: fctHead, Rows: fctRows(results)}}, Notes: o.told}
 	if o.besides(results) {
 		p.Tables = append(p.Tables, report.Table{Title: "Lab beside simulator", About: besideAbout, Head: besideHead, Rows: besideRows(results)})

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 type benchMeshOptions struct {
 	run     membership.Options
 	verbose bool
-	json    bool
+	resultOutput
 }
 
 func newBenchMeshCmd() *cobra.Command {
@@ -57,7 +58,7 @@ It needs the program etcd (apt install etcd-server).`,
 	f.TextVar(&o.run.Cipher, "encryption", encap.UDPAESGCM, "gmac, aes-gcm or chacha20poly1305")
 	f.Uint64Var(&o.run.Seed, "seed", 1, "of what happens when; how long it takes is the machine's")
 	f.BoolVar(&o.verbose, "verbose", false, "tell what happens")
-	f.BoolVar(&o.json, "json", false, "print an object instead of tables")
+	o.resultFlags(cmd, "an object")
 	return cmd
 }
 
@@ -68,18 +69,20 @@ func (o *benchMeshOptions) bench(ctx context.Context, w, notes io.Writer) error 
 	if o.verbose {
 		o.run.Notes = notes
 	}
-	p := newProgress("killing")
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := newRunInfo(o.run.Seed, 1)
+	fmt.Fprintln(notes, run)
+	p := newProgress(ctx, "killing")
 	o.run.Progress = p.set
 	r, err := membership.Run(ctx, o.run)
 	p.end()
 	if err != nil {
 		return err
 	}
-	if o.json {
-		err = printJSON(w, r)
-	} else {
-		err = r.Print(w)
-	}
+	err = o.putResults(w, run, r, r.Print)
 	if why := r.Failed(); why != "" {
 		err = errors.Join(err, errors.New(why))
 	}

@@ -18,6 +18,7 @@ import (
 	"weft/bench/schedulerlab"
 	"weft/bench/testbed"
 	"weft/internal/elephant"
+	"weft/internal/table"
 	"weft/topology"
 )
 
@@ -31,8 +32,11 @@ type benchPatternsOptions struct {
 	period           time.Duration
 	seed             uint64
 	name             string
-	quick, json      bool
-	report, append   string
+	quick            bool
+	resultOutput
+	ran            runInfo
+	progress       *progress
+	report, append string
 
 	self, env []string // weft itself, as a program
 	shape     *topology.Topology
@@ -117,7 +121,7 @@ func newBenchPatternsCmd() *cobra.Command {
 	f.StringVar(&o.report, "report", "", "`file` for the results as HTML")
 	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
 	f.Lookup("append").NoOptDefVal = resultsFile
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -225,6 +229,15 @@ func (o *benchPatternsOptions) run(ctx context.Context, w, notes io.Writer) (err
 		return err
 	}
 	defer file.discard()
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	o.ran = newRunInfo(o.seed, o.mappings)
+	o.progress = newProgress(ctx, "")
+	defer o.progress.end()
+	o.progress.plan(o.weights(rows)...)
+	notes = o.progress.above(notes)
 	var results []patternsResult
 	for _, row := range rows {
 		list, err := o.measureRow(ctx, row, notes)
@@ -233,26 +246,26 @@ func (o *benchPatternsOptions) run(ctx context.Context, w, notes io.Writer) (err
 		}
 		results = append(results, list...)
 	}
-	table, loops := o.table(rows, results), loopsTable(rows, results)
-	if o.json {
-		err = printJSON(w, results)
-	} else {
-		fmt.Fprintf(w, "%s\n%s\n\n", machine(), o.about())
-		err = alignedTable(w, table)
+	o.progress.end()
+	all, loops := o.table(rows, results), loopsTable(rows, results)
+	err = o.putResults(w, o.ran, results, func(w io.Writer) error {
+		fmt.Fprintf(w, "%v\n%s\n\n", o.ran, o.about())
+		err := table.Aligned(w, all)
 		if len(loops) > 1 {
 			fmt.Fprintf(w, "\n%s\n\n", o.aboutLoops())
-			err = errors.Join(err, alignedTable(w, loops))
+			err = errors.Join(err, table.Aligned(w, loops))
 		}
-	}
+		return err
+	})
 	return errors.Join(err,
 		section.add(func(w io.Writer) error {
-			err := writeSection(w, "thesis Tables 3.1 and 4.3 by kernels", commandLine(), o.about(), table)
+			err := writeSection(w, "thesis Tables 3.1 and 4.3 by kernels", commandLine(), o.about(), all)
 			if err == nil && len(loops) > 1 {
 				err = writeSection(w, "thesis Table 4.7: the control loop", commandLine(), o.aboutLoops(), loops)
 			}
 			return err
 		}),
 		file.write(report.Charts{Title: "Tables 3.1 and 4.3 by kernels", Command: commandLine(),
-			Facts:  []report.Fact{{Name: "Topology", Value: patternsFabric}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.rate)}, {Name: "Machine", Value: machine()}, {Name: "Seed", Value: fmt.Sprint(o.seed)}},
-			Tables: []report.Table{{Title: "What arrives, % of ideal", About: o.about(), Head: table[0], Rows: table[1:]}}}.Write))
+			Facts:  append([]report.Fact{{Name: "Topology", Value: patternsFabric}, {Name: "Link rate", Value: fmt.Sprintf("%g Mbit/s", o.rate)}}, o.ran.facts()...),
+			Tables: []report.Table{{Title: "What arrives, % of ideal", About: o.about(), Head: all[0], Rows: all[1:]}}}.Write))
 }

@@ -98,7 +98,7 @@ func TestBenchPatterns_measures(t *testing.T) {
 	if err := os.WriteFile(section, []byte("# Results\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", json: true, patterns: []string{"same-ID outgoing"},
+	o := benchPatternsOptions{rate: 4, probes: 125, seed: 3, name: "tpatt", resultOutput: resultOutput{json: true}, patterns: []string{"same-ID outgoing"},
 		report: filepath.Join(dir, "report.html"), append: section, self: self.Args[:1], env: self.Env}
 	o.shorten(func(string) bool { return false })
 	if !slowtest.Long() {

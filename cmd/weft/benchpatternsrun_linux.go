@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"weft/bench/papers/thesis"
 	"weft/bench/permutation"
@@ -39,6 +38,16 @@ type patternsResult struct {
 // is busy for one or two ends none.
 const patternsLifetime = 5
 
+// weights are about how many seconds each part of the work takes: of each row its lab, and each
+// mapping of each pattern.
+func (o *benchPatternsOptions) weights(rows []patternsRow) (all []float64) {
+	const build, start = 5, 1
+	for range rows {
+		all = append(append(all, build), slices.Repeat([]float64{(o.warmup + o.duration).Seconds() + start}, len(o.chosen)*o.mappings)...)
+	}
+	return all
+}
+
 // measureRow builds a row's lab and runs all patterns on it.
 func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, notes io.Writer) (results []patternsResult, err error) {
 	shape := o.shape
@@ -47,9 +56,8 @@ func (o *benchPatternsOptions) measureRow(ctx context.Context, row patternsRow, 
 			return nil, err
 		}
 	}
-	p := newProgress("building " + row.fabric() + " for " + row.name)
-	l, err := lab.Hold(ctx, lab.Config{Name: o.name, RateMbit: o.rate, Topology: shape, Balance: row.balance, Progress: p.set})
-	p.end()
+	o.progress.begin("building " + row.fabric() + " for " + row.name)
+	l, err := lab.Hold(ctx, lab.Config{Name: o.name, RateMbit: o.rate, Topology: shape, Balance: row.balance, Progress: o.progress.set})
 	if err != nil {
 		return nil, err
 	}
@@ -116,10 +124,9 @@ func (o *benchPatternsOptions) measurePattern(ctx context.Context, s *testbed.Se
 				return res, err
 			}
 		}
-		p := newProgress(fmt.Sprintf("%s, %s, %d of %d", row.name, pattern.Name, i+1, o.mappings))
+		o.progress.begin(fmt.Sprintf("%s, %s, mapping %d of %d", row.name, pattern.Name, i+1, o.mappings))
 		r, err := permutation.Run(ctx, s, to, permutation.Load{Warmup: o.warmup, Duration: o.duration,
-			Progress: func(elapsed, total time.Duration) { p.set(int(elapsed.Milliseconds()), int(total.Milliseconds())) }})
-		p.end()
+			Progress: o.progress.time})
 		if err != nil {
 			return res, err
 		}
@@ -170,14 +177,15 @@ func (r patternsRow) fabric() string {
 	return patternsFabric
 }
 
-// receivers has what arrives at each host that receives once, however many send to it.
+// receivers has what arrives at each host that receives, of all that send to it.
 func receivers(to []topology.NodeID, mbit []float64) (list []float64) {
-	seen := make(map[topology.NodeID]bool)
+	at := make(map[topology.NodeID]int)
 	for i, dst := range to {
-		if !seen[dst] {
-			seen[dst] = true
-			list = append(list, mbit[i])
+		if _, ok := at[dst]; !ok {
+			at[dst] = len(list)
+			list = append(list, 0)
 		}
+		list[at[dst]] += mbit[i]
 	}
 	return list
 }

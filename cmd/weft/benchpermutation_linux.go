@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -19,6 +18,7 @@ import (
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/fabric"
+	"weft/internal/table"
 	"weft/lab"
 	"weft/topology"
 	"weft/topology/graph"
@@ -36,7 +36,9 @@ type benchPermutationOptions struct {
 	bySIDs         bool
 	probes         int    // a second of each host
 	dir            string // for the graph's file
-	json           bool
+	resultOutput
+	ran      runInfo
+	progress *progress
 }
 
 func newBenchPermutationCmd() *cobra.Command {
@@ -80,7 +82,7 @@ program for all hosts cannot learn by a session at each.`,
 	f.IntVar(&o.demo.permutations, "permutations", 1, "runs of each row, each with a permutation of its own; medians are shown")
 	f.Uint64Var(&o.demo.seed, "seed", 1, "of the first permutation, and of an operator's addresses")
 	f.StringVar(&o.name, "name", "perm", "name of the lab of network namespaces")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -160,6 +162,11 @@ func (o *benchPermutationOptions) run(ctx context.Context, w, notes io.Writer) (
 		return err
 	}
 	defer os.RemoveAll(o.dir)
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	o.ran = newRunInfo(o.demo.seed, o.demo.permutations)
 	config := lab.Config{Name: o.name, RateMbit: o.demo.rate, Topology: o.shape}
 	if o.routing == "bgp" {
 		if err := o.makeGraph(); err != nil {
@@ -167,10 +174,13 @@ func (o *benchPermutationOptions) run(ctx context.Context, w, notes io.Writer) (
 		}
 		config.Topology, config.Graph = nil, o.graph
 	}
-	p := newProgress("building " + o.demo.topology)
-	config.Progress = p.set
+	o.progress = newProgress(ctx, "")
+	defer o.progress.end()
+	o.progress.plan(append([]float64{buildSeconds(o.shape)}, slices.Repeat([]float64{o.demo.runSeconds()}, len(rows)*len(o.families)*o.demo.permutations)...)...)
+	notes = o.progress.above(notes)
+	o.progress.begin("building " + o.demo.topology)
+	config.Progress = o.progress.set
 	l, err := lab.Hold(ctx, config)
-	p.end()
 	if err != nil {
 		return err
 	}
@@ -186,11 +196,13 @@ func (o *benchPermutationOptions) run(ctx context.Context, w, notes io.Writer) (
 		}
 		results = append(results, list...)
 	}
-	if o.json {
-		return printJSON(w, results)
-	}
-	fmt.Fprintf(w, "%s, routing %s, %g Mbit/s; %s\n\n", o.shape, o.routing, o.demo.rate, machine())
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	o.progress.end()
+	return o.putResults(w, o.ran, results, func(w io.Writer) error { return o.table(w, results) })
+}
+
+func (o *benchPermutationOptions) table(w io.Writer, results []permutationResult) error {
+	fmt.Fprintf(w, "%v\n%s, routing %s, %g Mbit/s\n\n", o.ran, o.shape, o.routing, o.demo.rate)
+	tw := table.NewWriter(w, 3)
 	fmt.Fprintln(tw, "row\tIPv\tencap\t% of ideal\tJain\tretransmits\tRTT p50 ms\tp99 ms\tspines' shares %\tidle %\t")
 	for _, r := range results {
 		fmt.Fprintf(tw, "%s\t%s\t%s\t%.1f\t%.3f\t%d\t%.1f\t%.1f\t%.1f to %.1f\t%.0f\t\n", r.Row, r.Family, r.Encap, r.PercentOfIdeal, r.Jain,

@@ -42,7 +42,7 @@ func TestBenchPermutation_inFabricsWithBGP(t *testing.T) {
 		}
 		t.Run(c.encap, func(t *testing.T) {
 			self := program(t)
-			o := benchPermutationOptions{routing: "bgp", name: "tperm", rows: c.rows, families: []string{"4", "6"}, json: true,
+			o := benchPermutationOptions{routing: "bgp", name: "tperm", rows: c.rows, families: []string{"4", "6"}, resultOutput: resultOutput{json: true},
 				self: self.Args[:1], env: self.Env,
 				demo: demoOptions{topology: "leaf-spine:leaves=2,spines=2,hosts=2", rate: 20, encap: c.encap, flowcell: 4096,
 					duration: 2e9, warmup: 1e9, permutations: 1, seed: 5}}

@@ -3,8 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
-	"time"
 
 	"weft/bench/permutation"
 	"weft/bench/stats"
@@ -57,12 +57,11 @@ func (o *benchPermutationOptions) measureFamily(ctx context.Context, l *lab.Lab,
 	}
 	var percent, jain, idle, retransmits, rtt []float64
 	for i := range o.demo.permutations {
-		p := newProgress(row.name + " by IPv" + family)
+		o.progress.begin(fmt.Sprintf("%s by IPv%s, permutation %d of %d", row.name, family, i+1, o.demo.permutations))
 		r, err := permutation.Run(ctx, s, permutation.Random(o.shape, o.demo.seed+uint64(i)), permutation.Load{
 			Warmup: o.demo.warmup, Duration: o.demo.duration,
-			Progress: func(elapsed, total time.Duration) { p.set(int(elapsed.Milliseconds()), int(total.Milliseconds())) },
+			Progress: o.progress.time,
 		})
-		p.end()
 		if err != nil {
 			return res, err
 		}

@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weft/bench/report"
 	"weft/bench/scenario"
+	"weft/internal/table"
 )
 
 // scenarioResult is a row of weft bench scenarios.
@@ -27,7 +27,7 @@ type scenarioResult struct {
 }
 
 func newBenchScenariosCmd() *cobra.Command {
-	var json bool
+	var o resultOutput
 	cmd := &cobra.Command{
 		Use:   "scenarios [name...]",
 		Short: "TCP over paths that differ, lose and die, in virtual time",
@@ -39,39 +39,45 @@ hash of all packets with their times; it is the same on every machine.`,
 			if err != nil {
 				return usage(err)
 			}
+			if err := o.openResults(); err != nil {
+				return err
+			}
+			defer o.discardResults()
+			run := newRunInfo(1, 1)
+			run.tell()
 			results, err := runScenarios(cmd.Context(), list)
 			if err != nil {
 				return err
 			}
-			if json {
-				return printJSON(cmd.OutOrStdout(), results)
-			}
-			tw := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(tw, "scenario\tGbit/s\tretransmits\trecoveries\ttimeouts\theld\tmice p50/p99 µs\ttrace")
-			for _, r := range results {
-				mice := ""
-				if r.Mice99 > 0 {
-					mice = fmt.Sprintf("%.0f / %.0f", r.MiceMedian, r.Mice99)
-				}
-				fmt.Fprintf(tw, "%s\t%.2f\t%d\t%d\t%d\t%d\t%s\t%s\n", r.Scenario, r.Goodput, r.Retransmits, r.Recoveries, r.Timeouts, r.MaxHeld, mice, r.Trace)
-			}
-			return tw.Flush()
+			return o.putResults(cmd.OutOrStdout(), run, results, func(w io.Writer) error { return scenariosTable(w, results) })
 		},
 	}
-	cmd.Flags().BoolVar(&json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
+}
+
+func scenariosTable(w io.Writer, results []scenarioResult) error {
+	tw := table.NewWriter(w, -1)
+	fmt.Fprintln(tw, "scenario\tGbit/s\tretransmits\trecoveries\ttimeouts\theld\tmice p50/p99 µs\ttrace")
+	for _, r := range results {
+		mice := ""
+		if r.Mice99 > 0 {
+			mice = fmt.Sprintf("%.0f / %.0f", r.MiceMedian, r.Mice99)
+		}
+		fmt.Fprintf(tw, "%s\t%.2f\t%d\t%d\t%d\t%d\t%s\t%s\n", r.Scenario, r.Goodput, r.Retransmits, r.Recoveries, r.Timeouts, r.MaxHeld, mice, r.Trace)
+	}
+	return tw.Flush()
 }
 
 func runScenarios(ctx context.Context, list []scenario.Scenario) ([]scenarioResult, error) {
 	var results []scenarioResult
-	p := newProgress("")
+	p := newProgress(ctx, "")
 	defer p.end()
 	for i, s := range list {
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		p.what = s.Name
-		p.set(i, len(list))
+		p.of(s.Name, i, len(list))
 		r, err := s.Run()
 		if err != nil {
 			return nil, err
@@ -87,7 +93,7 @@ func runScenarios(ctx context.Context, list []scenario.Scenario) ([]scenarioResu
 }
 
 func newBenchSkewCmd() *cobra.Command {
-	var json bool
+	var o resultOutput
 	var plot string
 	var loss bool
 	cmd := &cobra.Command{
@@ -102,13 +108,19 @@ func newBenchSkewCmd() *cobra.Command {
 				return err
 			}
 			defer file.discard()
-			p := newProgress("sending")
+			if err := o.openResults(); err != nil {
+				return err
+			}
+			defer o.discardResults()
+			about := newRunInfo(1, 1)
+			about.tell()
+			p := newProgress(cmd.Context(), "sending")
 			run, x := func() ([]scenario.SkewRow, error) {
-				return scenario.SkewTable(cmd.Context(), scenario.Bulk, scenario.Skews, p.set)
+				return scenario.SkewTable(cmd.Context(), scenario.Bulk, scenario.Skews, p.parts)
 			}, names(scenario.Skews, time.Duration.String)
 			if loss {
 				run, x = func() ([]scenario.SkewRow, error) {
-					return scenario.LossTable(cmd.Context(), scenario.Bulk, scenario.Losses, p.set)
+					return scenario.LossTable(cmd.Context(), scenario.Bulk, scenario.Losses, p.parts)
 				}, names(scenario.Losses, func(l float64) string { return fmt.Sprintf("%g %%", 100*l) })
 			}
 			rows, err := run()
@@ -119,13 +131,10 @@ func newBenchSkewCmd() *cobra.Command {
 			if err := file.write(skewPlot(x, rows, loss).Write); err != nil {
 				return err
 			}
-			if json {
-				return printJSON(cmd.OutOrStdout(), rows)
-			}
-			return printSkew(cmd.OutOrStdout(), x, rows)
+			return o.putResults(cmd.OutOrStdout(), about, rows, func(w io.Writer) error { return printSkew(w, x, rows) })
 		},
 	}
-	cmd.Flags().BoolVar(&json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	cmd.Flags().BoolVar(&loss, "loss", false, "vary the loss instead of the skew")
 	cmd.Flags().StringVar(&plot, "plot", "", "file for a picture (SVG)")
 	return cmd
@@ -139,7 +148,7 @@ func names[T any](list []T, name func(T) string) (s []string) {
 }
 
 func printSkew(w io.Writer, x []string, rows []scenario.SkewRow) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	tw := table.NewWriter(w, 1)
 	fmt.Fprint(tw, "Gbit/s\t")
 	for _, name := range x {
 		fmt.Fprintf(tw, "%s\t", name)

@@ -22,7 +22,7 @@ func TestBenchScenarios_json(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &list); err != nil || len(list) != 1 {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	want := []string{"goodput_gbps", "held_packets_max", "recoveries", "retransmits", "scenario", "timeouts", "trace"}
+	want := []string{"goodput_gbps", "held_packets_max", "recoveries", "retransmits", "run", "scenario", "timeouts", "trace"}
 	if got := slices.Sorted(maps.Keys(list[0])); !slices.Equal(got, want) {
 		t.Errorf("fields %v, want %v", got, want)
 	}

@@ -16,6 +16,7 @@ import (
 
 	"weft/bench/testbed"
 	"weft/bench/throughput"
+	"weft/internal/table"
 )
 
 // benchThroughputOptions are the flags of weft bench throughput.
@@ -38,7 +39,8 @@ type benchThroughputOptions struct {
 	wireguard string
 	profiles  string
 	append    string
-	json      bool
+	resultOutput
+	ran runInfo
 }
 
 func newBenchThroughputCmd() *cobra.Command {
@@ -71,7 +73,7 @@ func newBenchThroughputCmd() *cobra.Command {
 	f.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of the processor time, one for each process and run")
 	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
 	f.Lookup("append").NoOptDefVal = resultsFile
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	cmd.AddCommand(newThroughputWorkerCmd())
 	return cmd
 }
@@ -181,11 +183,16 @@ func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
 			return usagef("--profiles: %w", err)
 		}
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	o.ran = newRunInfo(0, 0) // nothing is drawn
 	results, failed := o.measure(cmd.Context(), cases, cmd.ErrOrStderr())
 	if len(results) == 0 {
 		return failed
 	}
-	printed := o.print(cmd.OutOrStdout(), cmd.ErrOrStderr(), results)
+	printed := o.print(cmd.OutOrStdout(), results)
 	// Results that are not whole are shown, but not kept.
 	if failed == nil {
 		failed = section.add(func(w io.Writer) error {
@@ -198,7 +205,8 @@ func (o *benchThroughputOptions) run(cmd *cobra.Command) error {
 }
 
 func (o *benchThroughputOptions) measure(ctx context.Context, cases []throughput.Case, notes io.Writer) ([]throughput.Result, error) {
-	p := newProgress("measuring")
+	p := newProgress(ctx, "measuring")
+	notes = p.above(notes)
 	defer p.end()
 	options, err := o.options(cases, p, notes)
 	if err != nil {
@@ -216,28 +224,24 @@ func (o *benchThroughputOptions) options(cases []throughput.Case, p *progress, n
 		SpineRate: o.spineRate, Paths: o.paths, Loss: o.loss / 100, Skew: o.skew,
 		Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
 		Worker:   []string{self, "bench", "throughput", workerCommand},
-		Progress: p.set,
+		Progress: p.parts,
 		Note:     func(s string) { fmt.Fprintln(notes, "note:", s) },
 	}, err
 }
 
-func (o *benchThroughputOptions) print(w, notes io.Writer, results []throughput.Result) error {
-	if o.json {
-		fmt.Fprintf(notes, "%s: %s\n", cpuModel(), machine())
-		return printJSON(w, results)
-	}
-	fmt.Fprintf(w, "%s: %s\n\n", cpuModel(), machine())
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, row := range throughputRows(results) {
-		fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
-	}
+func (o *benchThroughputOptions) print(w io.Writer, results []throughput.Result) error {
+	return o.putResults(w, o.ran, results, func(w io.Writer) error { return o.table(w, results) })
+}
+
+func (o *benchThroughputOptions) table(w io.Writer, results []throughput.Result) error {
+	fmt.Fprintf(w, "%v\n\n", o.ran)
+	rows := throughputRows(results)
+	err := table.Table{Head: rows[0], Rows: rows[1:], Text: 2, Keys: 3}.Write(w, table.Width)
 	if rows := requestRows(results); rows != nil {
-		fmt.Fprintln(tw)
-		for _, row := range rows {
-			fmt.Fprintln(tw, strings.Join(row, "\t")+"\t")
-		}
+		fmt.Fprintln(w)
+		err = errors.Join(err, table.Table{Head: rows[0], Rows: rows[1:], Text: 1, Keys: 2}.Write(w, table.Width))
 	}
-	return tw.Flush()
+	return err
 }
 
 // requestRows are the rows of the table of requests, its head first; nil if none were made.

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 	"strconv"
@@ -55,7 +56,12 @@ func (o *benchThroughputOptions) runSweep(cmd *cobra.Command) error {
 		return err
 	}
 	defer file.discard()
-	p := newProgress("measuring")
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := newRunInfo(0, 0)
+	p := newProgress(cmd.Context(), "measuring")
 	options, err := o.options(cases, p, cmd.ErrOrStderr())
 	if err != nil {
 		return err
@@ -69,12 +75,10 @@ func (o *benchThroughputOptions) runSweep(cmd *cobra.Command) error {
 	if err := file.write(h.Write); err != nil {
 		return err
 	}
-	if o.json {
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cpuModel(), machine())
-		return printJSON(cmd.OutOrStdout(), cells)
-	}
-	fmt.Fprintf(cmd.OutOrStdout(), "%s: %s\n\n", cpuModel(), machine())
-	return h.WriteMarkdown(cmd.OutOrStdout())
+	return o.putResults(cmd.OutOrStdout(), run, cells, func(w io.Writer) error {
+		fmt.Fprintf(w, "%v\n\n", run)
+		return h.WriteMarkdown(w)
+	})
 }
 
 // regimes are those of the sweep that have the values of the flags that are given.

@@ -24,7 +24,8 @@ type unitsResult struct {
 }
 
 func newBenchUnitsCmd() *cobra.Command {
-	var json, quick bool
+	var o resultOutput
+	var quick bool
 	var seed uint64
 	var plot string
 	cmd := &cobra.Command{
@@ -47,8 +48,14 @@ Processors are not simulated; weft bench throughput measures what a unit costs.`
 			if quick {
 				axes = units.Quick
 			}
-			p := newProgress("simulating")
-			all, err := units.Sweep(cmd.Context(), axes, seed, p.set)
+			if err := o.openResults(); err != nil {
+				return err
+			}
+			defer o.discardResults()
+			run := newRunInfo(seed, 1)
+			run.tell()
+			p := newProgress(cmd.Context(), "simulating")
+			all, err := units.Sweep(cmd.Context(), axes, seed, p.parts)
 			p.end()
 			if err != nil {
 				return err
@@ -57,17 +64,14 @@ Processors are not simulated; weft bench throughput measures what a unit costs.`
 			if err := file.write(h.Write); err != nil {
 				return err
 			}
-			if !json {
-				return printUnits(cmd.OutOrStdout(), h, all)
-			}
 			var rows []unitsResult
 			for _, r := range all {
 				rows = append(rows, unitsResult{r.RateMbit, r.Paths, r.Connections, r.Unit, r.Ideal, r.OfBest()})
 			}
-			return printJSON(cmd.OutOrStdout(), rows)
+			return o.putResults(cmd.OutOrStdout(), run, rows, func(w io.Writer) error { return printUnits(w, h, all) })
 		},
 	}
-	cmd.Flags().BoolVar(&json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	cmd.Flags().BoolVar(&quick, "quick", false, "eight cells instead of all")
 	cmd.Flags().Uint64Var(&seed, "seed", 1, "of all that is random")
 	cmd.Flags().StringVar(&plot, "plot", "", "file for the heat map as a picture (SVG)")

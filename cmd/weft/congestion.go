@@ -7,9 +7,9 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
+	"weft/internal/table"
 	"weft/stack"
 )
 
@@ -74,7 +74,7 @@ func printCongestion(w io.Writer, racks []stack.Congestion) error {
 			to = c.Host + " in " + to
 		}
 		fmt.Fprintf(w, "\nto %s (%s): %s\n", to, c.Prefix, describeRack(c))
-		t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+		t := table.NewWriter(w, -1)
 		if len(c.Paths) > 0 {
 			fmt.Fprintln(t, "path\tby\tstate\tchosen\tcongestion\tround trip\tage\tsent since")
 		}
@@ -87,6 +87,9 @@ func printCongestion(w io.Writer, racks []stack.Congestion) error {
 			fmt.Fprintf(t, "%d\t%v\t%s\t%s\t%s\n", p.Path, p.Bounce, pathState(p), chosen, sampleColumns(p))
 		}
 		if len(c.Tags) > 0 {
+			if err := t.Flush(); err != nil {
+				return err
+			}
 			fmt.Fprintln(t, "tag\tpaths\tchosen\tlocal\tremote\tage")
 		}
 		for _, g := range c.Tags {
@@ -167,7 +170,7 @@ func printBounces(w io.Writer, all []bounceCount) error {
 	if len(all) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	fmt.Fprintln(t, "\nby\tpackets\tbytes\tflowcells")
 	for _, b := range all {
 		by := b.Address.String()

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"weft/internal/kernel"
+	"weft/internal/table"
 	"weft/topology"
 )
 
@@ -119,7 +119,7 @@ func printConns(w io.Writer, all []connection, top int) error {
 		fmt.Fprintln(w, "no TCP connections with other hosts")
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	fmt.Fprintln(t, "to\thost\tfrom port\tstate\tsent MB\tgot MB\twaits kB\tresent\tneedless\tout of order\tRTT ms\tMbit/s")
 	for _, c := range all[:min(top, len(all))] {
 		host := c.Host

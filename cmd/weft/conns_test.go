@@ -22,6 +22,9 @@ func TestPrintConns(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(b.String(), "\n")
+	for !strings.HasPrefix(lines[0], "to ") { // the head may have several lines
+		lines = lines[1:]
+	}
 	for i, want := range []string{"to", "10.3.1.3:3", "10.3.1.3:2", "10.3.1.3:1", "and 1 more"} {
 		if !strings.HasPrefix(lines[i], want) {
 			t.Errorf("line %d is %q, want %s", i, lines[i], want)

@@ -16,6 +16,7 @@ import (
 	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/report"
+	"weft/bench/simfile"
 	"weft/bench/testbed"
 	"weft/encap"
 	"weft/internal/config"
@@ -28,6 +29,8 @@ import (
 // demoOptions are the flags of weft demo.
 type demoOptions struct {
 	topology     string
+	traffic      string           // file
+	matrix       *simfile.Streams // that of traffic; nil: a permutation
 	rate         float64
 	policies     []string
 	duration     time.Duration
@@ -41,7 +44,7 @@ type demoOptions struct {
 	encap        string
 	meter        bool
 	name         string
-	json         bool
+	resultOutput
 	report       string
 	skipFailover bool
 	live         bool
@@ -65,6 +68,7 @@ writes a report with pictures.`,
 	}
 	f := cmd.Flags()
 	topologyFlag(cmd, &o.topology)
+	f.StringVar(&o.traffic, "traffic", "", "`file` (YAML) that says who sends to whom, by the words that weft sim run has for that: see there (default each host to one in another pod)")
 	f.Float64Var(&o.rate, "rate", 8, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringSliceVar(&o.policies, "policies", demoPolicies, "what to compare; \"all\" for "+strings.Join(rowNames(), ", "))
 	f.DurationVar(&o.duration, "duration", 6*time.Second, "measured time of each run")
@@ -81,9 +85,9 @@ writes a report with pictures.`,
 	f.BoolVar(&o.live, "live", false, "serve a page with a live picture of the fabric, as weft ui does, while the demo runs")
 	f.StringVar(&o.liveListen, "live-listen", ui.DefaultListen, "`address` and port of that page, port 0 for any; or the path of a Unix socket")
 	f.StringVar(&o.name, "name", "demo", "name of the lab of network namespaces")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	f.StringVar(&o.report, "report", "report.html", "file for the report, \"\" for none")
-	return cmd
+	return longWork(cmd)
 }
 
 // demoPolicies are those that tell the story within two minutes.
@@ -137,6 +141,11 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err != nil {
 		return err
 	}
+	if o.traffic != "" {
+		if o.matrix, err = simfile.ReadStreams(o.traffic, t); err != nil {
+			return fmt.Errorf("--traffic: %w", err)
+		}
+	}
 	if slices.Equal(o.policies, []string{"all"}) {
 		o.policies = rowNames()
 	}
@@ -152,20 +161,27 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 		return err
 	}
 	defer file.discard()
-	bed, notes, err := o.open(ctx, t)
-	if err != nil {
+	if err := o.openResults(); err != nil {
 		return err
 	}
+	defer o.discardResults()
+	d := demo{options: o, topology: t, run: newRunInfo(o.seed, o.permutations), ideals: idealsOf(t, o), progress: newProgress(ctx, "")}
+	defer d.progress.end()
+	d.stderr = d.progress.above(os.Stderr)
+	if err := d.decide(); err != nil {
+		return err
+	}
+	fmt.Fprintln(d.stderr, d.run)
+	d.progress.plan(d.weights(rows)...)
+	if d.bed, err = d.open(ctx); err != nil {
+		return err
+	}
+	bed := d.bed
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	for _, n := range notes {
-		fmt.Fprintln(os.Stderr, n)
-	}
-	page, err := o.startLive(ctx)
-	if err != nil {
+	if d.page, err = d.options.startLive(ctx); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, page.end()) }()
-	d := demo{options: o, topology: t, bed: bed, notes: notes, ideals: idealsOf(t, o), page: page}
+	defer func() { err = errors.Join(err, d.page.end()) }()
 	if err := d.measureAll(ctx, rows); err != nil {
 		return err
 	}
@@ -177,7 +193,8 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := d.failSpines(ctx); err != nil {
 		return err
 	}
-	if err := d.print(cmd.OutOrStdout()); err != nil {
+	d.progress.end()
+	if err := o.putResults(cmd.OutOrStdout(), d.run, d.json(), d.table); err != nil {
 		return err
 	}
 	return file.write(func(w io.Writer) error { return report.Write(w, d.html()) })
@@ -208,6 +225,9 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 	for _, row := range rows {
 		if err := d.bed.Supports(row); err != nil {
 			d.note(fmt.Sprintf("%s is left out: %v", row.Name, err))
+			for range d.options.permutations {
+				d.progress.begin(row.Name + ", left out")
+			}
 			continue
 		}
 		if err := d.measure(ctx, row); err != nil {
@@ -220,24 +240,33 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 	return nil
 }
 
-// open makes the fabric and decides o.fabric. notes tell the user about it.
-func (o *demoOptions) open(ctx context.Context, t *topology.Topology) (bed demoBed, notes []string, err error) {
-	c := o.testbed(t)
+// decide decides what the fabric is made of.
+func (d *demo) decide() error {
+	o := &d.options
 	if o.fabric == "memory" {
-		return &virtualBed{config: c}, nil, nil
+		return nil
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
 		if o.fabric == "netns" {
-			return nil, nil, fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
+			return fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
 		}
 		o.fabric = "memory"
-		return &virtualBed{config: c}, []string{fmt.Sprintf("The fabric is in memory, in virtual time and without the kernel's TCP, instead of network namespaces: %v.", err)}, nil
+		d.note(fmt.Sprintf("The fabric is in memory, in virtual time and without the kernel's TCP, instead of network namespaces: %v.", err))
+		return nil
 	}
 	o.fabric = "netns"
-	p := newProgress("building " + o.topology)
-	lab, err := testbed.InNamespaces(ctx, o.name, c, p.set)
-	p.end()
-	return realBed{lab}, nil, err
+	return nil
+}
+
+// open makes the fabric.
+func (d *demo) open(ctx context.Context) (demoBed, error) {
+	c := d.options.testbed(d.topology)
+	if d.options.fabric == "memory" {
+		return &virtualBed{config: c}, nil
+	}
+	d.progress.begin("building " + d.options.topology)
+	lab, err := testbed.InNamespaces(ctx, d.options.name, c, d.progress.set)
+	return realBed{lab}, err
 }
 
 // demo collects the results.
@@ -249,25 +278,28 @@ type demo struct {
 	ideals   []float64 // of all hosts together in each permutation, Mbit/s
 	outcomes []outcome
 	failover []failover.Result
+	run      runInfo
+	progress *progress
+	stderr   io.Writer
 	page     *demoLive // nil: none
 }
 
 func (d *demo) note(s string) {
 	d.notes = append(d.notes, s)
-	fmt.Fprintln(os.Stderr, s)
+	fmt.Fprintln(d.stderr, s)
 }
 
 // measure runs one row under each permutation.
 func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 	out := outcome{Row: row}
 	for i := range d.options.permutations {
-		p := newProgress(row.Name)
+		what := row.Name
 		if n := d.options.permutations; n > 1 {
-			p.what = fmt.Sprintf("%s, permutation %d of %d", row.Name, i+1, n)
+			what = fmt.Sprintf("%s, permutation %d of %d", row.Name, i+1, n)
 		}
-		d.page.mark(p.what + " begins")
-		r, err := d.run(ctx, row, d.options.seed+uint64(i), p)
-		p.end()
+		d.progress.begin(what)
+		d.page.mark(what + " begins")
+		r, err := d.runOne(ctx, row, d.options.seed+uint64(i))
 		if err != nil {
 			if ctx.Err() != nil {
 				return errors.New("interrupted")
@@ -284,12 +316,9 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 	return nil
 }
 
-func (d *demo) run(ctx context.Context, row testbed.Row, seed uint64, p *progress) (permutation.Result, error) {
-	return d.bed.run(ctx, row, permutation.Random(d.topology, seed), permutation.Load{
-		Warmup: d.options.warmup, Duration: d.options.duration,
-		Progress: func(elapsed, total time.Duration) {
-			p.set(int(elapsed.Milliseconds()), int(total.Milliseconds()))
-		},
+func (d *demo) runOne(ctx context.Context, row testbed.Row, seed uint64) (permutation.Result, error) {
+	return d.bed.run(ctx, row, d.options.streams(d.topology, seed), permutation.Load{
+		Warmup: d.options.warmup, Duration: d.options.duration, Progress: d.progress.time,
 	})
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"time"
 
 	"weft/bench/asymmetry"
@@ -22,7 +21,7 @@ type demoBed interface {
 	Kind() string
 	Supports(testbed.Row) error
 	Close() error
-	run(context.Context, testbed.Row, []topology.NodeID, permutation.Load) (permutation.Result, error)
+	run(context.Context, testbed.Row, []permutation.Stream, permutation.Load) (permutation.Result, error)
 }
 
 // testbed is what the flags say of a fabric and its hosts.
@@ -42,13 +41,13 @@ func (o *demoOptions) testbed(t *topology.Topology) testbed.Config {
 // realBed is a testbed in real time.
 type realBed struct{ testbed.Testbed }
 
-func (b realBed) run(ctx context.Context, row testbed.Row, to []topology.NodeID, load permutation.Load) (r permutation.Result, err error) {
+func (b realBed) run(ctx context.Context, row testbed.Row, streams []permutation.Stream, load permutation.Load) (r permutation.Result, err error) {
 	s, err := b.Start(ctx, row)
 	if err != nil {
 		return r, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	return permutation.Run(ctx, s, to, load)
+	return permutation.RunStreams(ctx, s, streams, load)
 }
 
 // virtualBed is a fabric in memory, in virtual time. It adds up how long its runs take.
@@ -68,9 +67,9 @@ func (*virtualBed) Supports(r testbed.Row) error {
 
 func (*virtualBed) Close() error { return nil }
 
-func (b *virtualBed) run(ctx context.Context, row testbed.Row, to []topology.NodeID, load permutation.Load) (permutation.Result, error) {
+func (b *virtualBed) run(ctx context.Context, row testbed.Row, streams []permutation.Stream, load permutation.Load) (permutation.Result, error) {
 	start := time.Now()
-	r, err := permutation.RunVirtual(ctx, b.config, row, to, load)
+	r, err := permutation.RunVirtualStreams(ctx, b.config, row, streams, load)
 	b.own += time.Since(start)
 	b.virtual += load.Warmup + load.Duration
 	return r, err
@@ -80,7 +79,7 @@ func (b *virtualBed) run(ctx context.Context, row testbed.Row, to []topology.Nod
 // report, which is the same in every run.
 func (d *demo) tellPace() {
 	if b, ok := d.bed.(*virtualBed); ok && b.own > 0 {
-		fmt.Fprintf(os.Stderr, "%.0f s of virtual time took %.1f s, %.1f times as fast as real time.\n",
+		fmt.Fprintf(d.stderr, "%.0f s of virtual time took %.1f s, %.1f times as fast as real time.\n",
 			b.virtual.Seconds(), b.own.Seconds(), b.virtual.Seconds()/b.own.Seconds())
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"weft/bench/failover"
 	"weft/bench/report"
+	"weft/internal/table"
 	"weft/topology"
 )
 
@@ -43,9 +44,8 @@ func (d *demo) failSpines(ctx context.Context) error {
 		d.note(fmt.Sprintf("The part in which a spine dies is left out: %v.", err))
 		return nil
 	}
+	d.progress.begin("a spine dies")
 	d.page.mark("the part in which spines die begins")
-	p := newProgress("a spine dies")
-	defer p.end()
 	done, total := 0, 0
 	for _, e := range demoEpisodes {
 		total += len(e.kinds) * demoFailures
@@ -53,7 +53,7 @@ func (d *demo) failSpines(ctx context.Context) error {
 	for _, e := range demoEpisodes {
 		o := d.failoverOptions()
 		o.Kinds, o.Agents = e.kinds, []bool{e.agents}
-		o.Progress = func(int, int) { done++; p.set(done, total) }
+		o.Progress = func(int, int) { done++; d.progress.set(done, total) }
 		results, err := failover.Run(ctx, o)
 		d.failover = append(d.failover, results...)
 		switch {
@@ -91,9 +91,9 @@ func (d *demo) failoverOptions() failover.Options {
 // failoverAbout says what the table shows.
 func (d *demo) failoverAbout() string {
 	r := d.failover[0]
-	return fmt.Sprintf("A spine dies, then a link below one: %d failures of each kind, while all hosts send by drb, %.1f Mbit/s together, which is half of what the fabric carries (links of %g Mbit/s). "+
+	return fmt.Sprintf("A spine dies, then a link below one: %d failures of each kind, while all hosts send by drb, %.1f Mbit/s together, which is %.0f %% of what the fabric carries (links of %g Mbit/s). "+
 		"Into the hole goes what leaves a host for a path over what has failed; the time is from the failure to the last such packet. Agents say hello every %v.",
-		demoFailures, r.OfferedMbit, r.RateMbit, demoHello)
+		demoFailures, r.OfferedMbit, 100*demoLoad, r.RateMbit, demoHello)
 }
 
 // failoverRows are the rows of the table, its head first.
@@ -116,7 +116,7 @@ func (d *demo) failoverTable(w io.Writer) error {
 		return nil
 	}
 	fmt.Fprintf(w, "\n%s\n\n", d.failoverAbout())
-	return alignedTable(w, d.failoverRows())
+	return table.Aligned(w, d.failoverRows())
 }
 
 // failoverSection is the report's.

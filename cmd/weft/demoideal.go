@@ -2,10 +2,12 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 
 	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/stats"
+	"weft/encap"
 	"weft/topology"
 )
 
@@ -23,7 +25,7 @@ const (
 func idealsOf(t *topology.Topology, o demoOptions) []float64 {
 	all := make([]float64, o.permutations)
 	for i := range all {
-		for _, goodput := range failover.Ideal(t, permutation.Random(t, o.seed+uint64(i)), o.rate) {
+		for _, goodput := range failover.IdealOf(t, o.streams(t, o.seed+uint64(i)), o.rate) {
 			all[i] += goodput / failover.Payload * plainPayload / fullFrame
 		}
 	}
@@ -38,9 +40,29 @@ func percentOf(goodput, ideal float64) float64 {
 	return 100 * goodput / ideal
 }
 
-// idealMbit is a host's, the mean of all hosts.
+// streams says who sends to whom: as --traffic has it, otherwise each host to one in another pod.
+func (o *demoOptions) streams(t *topology.Topology, seed uint64) (all []permutation.Stream) {
+	if o.matrix == nil {
+		return permutation.Streams(permutation.Random(t, seed))
+	}
+	pairs, _ := o.matrix.Pairs(seed) // checked
+	for _, p := range pairs {
+		all = append(all, permutation.Stream{From: p.From, To: p.To})
+	}
+	return all
+}
+
+// load says in words who sends to whom.
+func (d *demo) load() string {
+	if d.options.matrix == nil {
+		return "one stream per host"
+	}
+	return fmt.Sprintf("%d streams, matrix %s", len(d.options.streams(d.topology, d.options.seed)), d.options.matrix.Matrix())
+}
+
+// idealMbit is a stream's, the mean of all.
 func (d *demo) idealMbit() float64 {
-	return stats.Median(d.ideals) / float64(d.topology.NumHosts())
+	return stats.Median(d.ideals) / float64(len(d.options.streams(d.topology, d.options.seed)))
 }
 
 // idealNote says what the ideal is.
@@ -50,11 +72,15 @@ func (d *demo) idealNote() string {
 	for n := range d.topology.Hosts() {
 		sum += d.linkRate(d.topology.Ports(n.ID)[0].Link) * plainPayload / fullFrame
 	}
-	if stats.Median(d.ideals) < 0.999*sum {
+	switch {
+	case d.options.matrix != nil:
+		s = "every stream has its max-min fair share of the fabric, with all spread evenly over their paths (the mean of all streams)"
+	case stats.Median(d.ideals) < 0.999*sum:
 		s = "every host has its max-min fair share of the fabric, with all streams spread evenly over their paths (the mean of all hosts)"
 	}
-	return s + ", of which plain TCP delivers 1448 bytes of each 1514 (Ethernet 14, IP 20, TCP 20, timestamps 12). " +
-		"One ideal for all rows: weft's outer header (20 bytes a packet) and everybody's acknowledgements count against them."
+	carrier, _ := encap.ParseCarrier(d.options.encap) // checked
+	return s + fmt.Sprintf(", of which plain TCP delivers %d bytes of each %d (Ethernet 14, IP 20, TCP 20, timestamps 12). "+
+		"One ideal for all rows: weft's outer header (%d bytes a packet, %s) and everybody's acknowledgements count against them.", plainPayload, fullFrame, carrier.Overhead(), carrier)
 }
 
 // linkRate is a link's in Mbit/s.

@@ -4,17 +4,14 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"os"
 	"slices"
-	"strings"
-	"text/tabwriter"
-	"time"
 
 	"weft/bench/failover"
 	"weft/bench/permutation"
 	"weft/bench/report"
 	"weft/bench/stats"
 	"weft/bench/testbed"
+	"weft/internal/table"
 	"weft/topology"
 )
 
@@ -144,7 +141,7 @@ func (d *demo) json() []outcomeJSON {
 	all := []outcomeJSON{}
 	for _, o := range d.outcomes {
 		j := outcomeJSON{
-			Policy: o.Name, Label: o.Label, Fabric: d.bed.Kind(), Permutations: len(o.runs),
+			Policy: o.Name, Label: d.describe(o.Row), Fabric: d.bed.Kind(), Permutations: len(o.runs),
 			PercentOfIdeal: o.PercentOfIdeal, IdealMbit: d.idealMbit(), Mbit: spreadOf(o.Mbit), Jain: o.Jain,
 			Retransmits: o.Retransmits, IdlePercent: o.IdlePercent,
 			RTTP50: stats.Percentile(o.RTTMicros, 50), RTTP99: stats.Percentile(o.RTTMicros, 99),
@@ -162,20 +159,16 @@ func (d *demo) json() []outcomeJSON {
 	return all
 }
 
-// print writes the table or JSON.
-func (d *demo) print(w io.Writer) error {
-	if d.options.json {
-		return printJSON(w, d.json())
-	}
-	return d.table(w)
-}
-
 func (d *demo) table(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s %s, links of %g Mbit/s, one stream per host, median of %d permutation(s)\n",
-		d.topology, d.bed.Kind(), d.options.rate, d.options.permutations)
-	fmt.Fprintf(w, "ideal: %.2f Mbit/s a host: %s\n\n", d.idealMbit(), d.idealNote())
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min\tmedian\tmax\tJain\tretransmits\tRTT p50 ms\tp99 ms\tout of order\tafter reseq.\tspine shares %\tidle %\t")
+	of := "host"
+	if d.options.matrix != nil {
+		of = "stream"
+	}
+	fmt.Fprintf(w, "\n%s %s, links of %g Mbit/s, %s, median of %d permutation(s)\n",
+		d.topology, d.bed.Kind(), d.options.rate, d.load(), d.options.permutations)
+	fmt.Fprintf(w, "ideal: %.2f Mbit/s a %s: %s\n\n", d.idealMbit(), of, d.idealNote())
+	tw := table.NewWriter(w, 1)
+	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min/median/max\tJain\tresent\tRTT p50/p99 ms\tout of order\tafter reseq.\tspine shares %\tidle %\t")
 	for _, o := range d.outcomes {
 		m := spreadOf(o.Mbit)
 		before, after := "-", "-"
@@ -190,15 +183,26 @@ func (d *demo) table(w io.Writer) error {
 		if o.IdlePercent >= 0 {
 			idle = fmt.Sprintf("%.0f", o.IdlePercent)
 		}
-		fmt.Fprintf(tw, "%s\t%.1f\t%.2f\t%.2f\t%.2f\t%.3f\t%d\t%.1f\t%.1f\t%s\t%s\t%.1f-%.1f\t%s\t\n",
-			o.Name, o.PercentOfIdeal, m.Min, m.Median, m.Max, o.Jain, o.Retransmits,
-			stats.Percentile(o.RTTMicros, 50)/1e3, stats.Percentile(o.RTTMicros, 99)/1e3,
+		fmt.Fprintf(tw, "%s\t%.1f\t%s/%s/%s\t%.3f\t%d\t%s/%s\t%s\t%s\t%.1f-%.1f\t%s\t\n",
+			o.Name, o.PercentOfIdeal, digits(m.Min), digits(m.Median), digits(m.Max), o.Jain, o.Retransmits,
+			digits(stats.Percentile(o.RTTMicros, 50)/1e3), digits(stats.Percentile(o.RTTMicros, 99)/1e3),
 			before, after, 100*low, 100*high, idle)
 	}
 	if err := tw.Flush(); err != nil {
 		return err
 	}
 	return d.failoverTable(w)
+}
+
+// digits writes a number with three digits, and larger ones whole.
+func digits(x float64) string {
+	switch {
+	case x < 9.995:
+		return fmt.Sprintf("%.2f", x)
+	case x < 99.95:
+		return fmt.Sprintf("%.1f", x)
+	}
+	return fmt.Sprintf("%.0f", x)
 }
 
 func (d *demo) html() report.Report {
@@ -209,15 +213,14 @@ func (d *demo) html() report.Report {
 		RateMbit:  d.options.rate,
 		IdealMbit: d.idealMbit(),
 		IdealNote: d.idealNote(),
-		Machine:   machine(),
-		Command:   strings.Join(append([]string{"weft"}, os.Args[1:]...), " "),
-		Date:      time.Now().Format("2006-01-02 15:04"),
+		Command:   d.run.Command,
+		Facts:     append(d.parameters(), d.run.facts()...),
 		Notes:     d.notes,
 		Tables:    d.failoverSection(),
 	}
 	for _, o := range d.outcomes {
 		row := report.Row{
-			Policy: o.Name, Label: o.Label, Source: o.Source,
+			Policy: o.Name, Label: d.describe(o.Row), Source: o.Source,
 			PercentOfIdeal: o.PercentOfIdeal, PerHostMbit: o.Mbit, Jain: o.Jain,
 			Retransmits: o.Retransmits, IdlePercent: o.IdlePercent,
 			RTTMicros: o.RTTMicros, SharePerPath: o.Shares, Links: o.Links,
@@ -225,8 +228,10 @@ func (d *demo) html() report.Report {
 		if o.Resequences() {
 			row.Reordering = &report.Reordering{Before: o.OutOfOrderBefore, After: o.OutOfOrderAfter}
 		}
+		row.Paper = d.published(o.Row)
 		r.Rows = append(r.Rows, row)
 	}
+	r.PaperNote = d.paperNote(r.Rows)
 	r.Headline = d.headline()
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,24 +46,25 @@ import (
 // printed is what weft puts out as JSON, by the file that does: TestJSON_everyPlace
 // finds a file that is missing.
 var printed = map[string][]any{
-	"benchapps_linux.go":            {[]apps.Result{}},
-	"benchasymmetry.go":             {[]asymmetry.Result{}},
-	"benchfaults_linux.go":          {[]faults.Result{}, faults.Health{}},
-	"benchfct.go":                   {[]fct.Result{}},
-	"benchmesh_linux.go":            {membership.Result{}},
-	"benchpermutation_linux.go":     {[]permutationResult{}},
-	"benchpatterns_linux.go":        {[]patternsResult{}},
-	"benchfailover.go":              {[]failover.Result{}, failover.Degradation{}, failover.SoakResult{}},
-	"benchscenarios.go":             {[]scenarioResult{}, []scenario.SkewRow{}},
-	"benchthroughput_linux.go":      {[]throughput.Result{}},
-	"benchthroughputsweep_linux.go": {[]throughput.Cell{}},
-	"benchunits.go":                 {[]unitsResult{}},
-	"bench.go":                      {[]reorder.Result{}},
+	"benchapps_linux.go":            {measured{[]apps.Result{}}},
+	"benchasymmetry.go":             {measured{[]asymmetry.Result{}}},
+	"benchfaults_linux.go":          {measured{[]faults.Result{}}, measured{faults.Health{}}},
+	"benchfct.go":                   {measured{[]fct.Result{}}},
+	"benchpermutation_linux.go":     {measured{[]permutationResult{}}},
+	"benchpatterns_linux.go":        {measured{[]patternsResult{}}},
+	"benchfailover.go":              {measured{[]failover.Result{}}, measured{failover.Degradation{}}, measured{failover.SoakResult{}}},
+	"benchscenarios.go":             {measured{[]scenarioResult{}}, measured{[]scenario.SkewRow{}}},
+	"benchthroughput_linux.go":      {measured{[]throughput.Result{}}},
+	"benchthroughputsweep_linux.go": {measured{[]throughput.Cell{}}},
+	"benchunits.go":                 {measured{[]unitsResult{}}},
+	"bench.go":                      {measured{[]reorder.Result{}}},
+	"benchmesh_linux.go":            {measured{membership.Result{}}},
 	"blame.go":                      {blameJSON{}},
 	"capture.go":                    {captureJSON{}},
 	"commands.go":                   {commandJSON{}},
 	"conns.go":                      {connsJSON{}},
-	"demoresult.go":                 {[]outcomeJSON{}},
+	"demo.go":                       {measured{[]outcomeJSON{}}},
+	"progress.go":                   {progressEvent{}},
 	"doctor.go":                     {[]doctor.Finding{}},
 	"scheduler.go":                  {schedulerd.Status{}},
 	"statusrun.go":                  {daemon.Status{}, switchd.Status{}},
@@ -72,13 +74,19 @@ var printed = map[string][]any{
 	"pathslive.go":                  {liveJSON{}},
 	"plan.go":                       {fabric.NodePlan{}},
 	"plangraph.go":                  {[]graphPlan{}},
-	"sim.go":                        {[]listedExperiment{}, []papers.Report{}},
-	"simdecide.go":                  {[]papers.Finding{}},
-	"simfile.go":                    {[]simfile.Result{}},
-	"simmutants.go":                 {[]papers.Trial{}},
+	"sim.go":                        {[]listedExperiment{}, measured{[]papers.Report{}}, measured{papers.Report{}}},
+	"simdecide.go":                  {measured{[]papers.Finding{}}},
+	"simfile.go":                    {measured{[]simfile.Result{}}},
+	"simmutants.go":                 {measured{[]papers.Trial{}}},
+	"top.go":                        {pictureJSON{}},
 	"trace.go":                      {traceJSON{}},
 	"version.go":                    {version{}},
 }
+
+// measured are results that putResults prints, each with the run that it is from.
+type measured struct{ of any }
+
+func isMeasured(v any) bool { _, ok := v.(measured); return ok }
 
 // behind is what the fields hold whose type is any: "" for the daemon's words on why it
 // has nothing better.
@@ -153,6 +161,10 @@ func TestJSON_keysAreSnakeCase(t *testing.T) {
 	}
 	for file, list := range printed {
 		for _, v := range list {
+			if m, ok := v.(measured); ok {
+				check(file, runInfo{})
+				v = m.of
+			}
 			check(file, v)
 		}
 	}
@@ -213,6 +225,9 @@ func TestJSON_everyPlace(t *testing.T) {
 			case *ast.CallExpr:
 				if f, ok := n.Fun.(*ast.Ident); ok && f.Name == "printJSON" && printed[filepath.Base(name)] == nil {
 					t.Errorf("%s prints JSON: name the type in printed", name)
+				}
+				if f, ok := n.Fun.(*ast.SelectorExpr); ok && f.Sel.Name == "putResults" && !slices.ContainsFunc(printed[filepath.Base(name)], isMeasured) {
+					t.Errorf("%s prints results: name the type in printed, as measured", name)
 				}
 			case *ast.Field:
 				if n.Tag == nil {

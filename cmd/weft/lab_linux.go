@@ -75,7 +75,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 				cfg.Meter = &meter
 			}
 			cfg.Name = *name
-			progress := newProgress("building lab " + *name)
+			progress := newProgress(cmd.Context(), "building lab "+*name)
 			cfg.Progress = progress.set
 			start := time.Now()
 			lab, err := lab.Up(cmd.Context(), cfg)
@@ -112,6 +112,7 @@ func newLabUpCmd(name *string) *cobra.Command {
 			return nil
 		},
 	}
+	longWork(cmd)
 	what.flags(cmd)
 	flags := cmd.Flags()
 	flags.Float64Var(&cfg.RateMbit, "rate", 20, "rate of the links whose rate the topology does not say, in each direction, Mbit/s")

@@ -3,15 +3,15 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"weft/fabric"
+	"weft/internal/table"
 	"weft/lab"
 )
 
 // printLabels prints what became of packets with labels, where there are any.
 func printLabels(w io.Writer, nodes []lab.NodeStatus) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	head := "\nLABELS\tPOPPED\tDECAPSULATED\tUNKNOWN\tENDED EARLY\tEXPIRED\tFORGED\tNESTED\tECN\tMALFORMED\n"
 	for _, n := range nodes {
 		if n.Labels == nil {

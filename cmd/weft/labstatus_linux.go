@@ -6,15 +6,15 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"weft/fabric"
+	"weft/internal/table"
 	"weft/lab"
 	"weft/topology"
 )
 
 func printStatus(w io.Writer, nodes []lab.NodeStatus) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	fmt.Fprintln(t, "NODE\tLAYER\tLINKS UP\tDECAP\tDECAPSULATED\tREFUSED\tTX MB\tRX MB\tQUEUE DROPS")
 	for _, n := range nodes {
 		if n.Error != "" {

@@ -65,6 +65,7 @@ func newRootCmd() *cobra.Command {
 		newConnsCmd(),
 		newSwitchCmd(),
 		newSchedulerCmd(),
+		newTopCmd(),
 		newTopologyCmd(),
 		newTraceCmd(),
 		newUICmd(),

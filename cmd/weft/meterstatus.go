@@ -3,9 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"weft/fabric"
+	"weft/internal/table"
 )
 
 // printMeters prints what the meters of a switch's ports have measured, after an
@@ -14,7 +14,7 @@ func printMeters(w io.Writer, meters []fabric.PortMeter) error {
 	if len(meters) == 0 {
 		return nil
 	}
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	fmt.Fprintln(t, "\nmetered\tMbit/s\tqueue bytes\tmax\tload\tDRE\tmarks above\tmarked\tsamples\tdropped")
 	for _, m := range meters {
 		fmt.Fprintf(t, "%s\t%g\t%d\t%d\t%.0f %%\t%d\t%s\t%d\t%d\t%d\n", m.Port, m.RateBits/1e6, m.Length, m.Max, m.Load*100, m.DRE, above(m.ECNBytes), m.Marks, m.Samples, m.Drops)
@@ -31,7 +31,7 @@ func printMeters(w io.Writer, meters []fabric.PortMeter) error {
 // printQCN prints what the congestion points of the ports that have them have done; nothing if
 // none has.
 func printQCN(w io.Writer, meters []fabric.PortMeter) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	head := "\nQCN\ttarget bytes\tsampled\tlost\n"
 	for _, m := range meters {
 		if q := m.QCN; q.Target != 0 {
@@ -56,7 +56,7 @@ func printFeedback(w io.Writer, s *fabric.TellerStats) {
 
 // printRED prints what RED has done at the ports that have it; nothing if none has.
 func printRED(w io.Writer, meters []fabric.PortMeter) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	head := "\nRED\taverage bytes\tmin\tmax\tmarked\tdropped early\tfor certain\n"
 	for _, m := range meters {
 		if r := m.RED; r.Max != 0 {

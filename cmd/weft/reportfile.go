@@ -61,7 +61,11 @@ func (r *reportFile) write(content func(io.Writer) error) error {
 	if err != nil {
 		return fmt.Errorf("--%s=%s: %w", r.flag, r.path, err)
 	}
-	fmt.Fprintf(os.Stderr, "\nPictures are in %s.\n", r.path)
+	what := "Pictures"
+	if r.flag == "csv" {
+		what = "Results"
+	}
+	fmt.Fprintf(os.Stderr, "\n%s are in %s.\n", what, r.path)
 	return nil
 }
 

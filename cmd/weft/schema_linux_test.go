@@ -34,6 +34,10 @@ func schemaOf(name string, values []any) object {
 	g := generator{defs: make(object)}
 	var kinds []any
 	for _, v := range values {
+		if m, ok := v.(measured); ok {
+			kinds = append(kinds, g.measured(reflect.TypeOf(m.of)))
+			continue
+		}
 		kinds = append(kinds, g.of(reflect.TypeOf(v), false))
 	}
 	s := object{"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "what weft prints as JSON: " + name}
@@ -105,6 +109,20 @@ func (g *generator) of(t reflect.Type, null bool) object {
 	panic("a type without a schema: " + t.String())
 }
 
+// measured is the schema of results that have a run each.
+func (g *generator) measured(t reflect.Type) any {
+	s := g.of(t, false)
+	if t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	def := g.defs[t.String()].(object)
+	def["properties"].(object)[runKey] = g.of(reflect.TypeFor[runInfo](), false)
+	if required, _ := def["required"].([]string); !slices.Contains(required, runKey) {
+		def["required"] = slices.Sorted(slices.Values(append(required, runKey)))
+	}
+	return s
+}
+
 func (g *generator) structure(t reflect.Type) object {
 	properties, required := make(object), []string{}
 	g.fields(t, properties, &required)
@@ -150,7 +168,7 @@ func (g *generator) field(name string, t reflect.Type, null bool) object {
 // schemaName is how the schema of what a file prints is called.
 func schemaName(file string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(file, ".go"), "_linux")
-	return map[string]string{"statusrun": "status", "lab": "lab-status", "sim": "sim", "bench": "bench-reorder", "demoresult": "demo", "pathsgraph": "paths-graph", "pathslive": "paths-live", "plangraph": "plan-graph"}[name]
+	return map[string]string{"statusrun": "status", "lab": "lab-status", "sim": "sim", "bench": "bench-reorder", "pathsgraph": "paths-graph", "pathslive": "paths-live", "plangraph": "plan-graph"}[name]
 }
 
 // versions are those of the objects that have one.
@@ -220,12 +238,26 @@ func TestSchemas_validateWhatIsPrinted(t *testing.T) {
 				t.Fatalf("%s: %v", file, err)
 			}
 			for round := range 20 {
-				made := reflect.New(reflect.TypeOf(v)).Elem()
+				results, isResults := v.(measured)
+				of := v
+				if isResults {
+					of = results.of
+				}
+				made := reflect.New(reflect.TypeOf(of)).Elem()
 				fill(r, made, "", 4)
 				if round == 0 {
 					made.SetZero()
 				}
 				text, err := json.Marshal(made.Interface())
+				if isResults {
+					objects, list, err := withRun(newRunInfo(1, 2), made.Interface())
+					if err != nil {
+						t.Fatal(err)
+					}
+					if text, err = json.Marshal(objects); !list {
+						text = objects[0]
+					}
+				}
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -8,11 +8,11 @@ import (
 	"math"
 	"runtime"
 	"slices"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"weft/bench/papers"
+	"weft/internal/table"
 )
 
 func newSimCmd() *cobra.Command {
@@ -23,14 +23,17 @@ func newSimCmd() *cobra.Command {
 the code that chooses paths, cuts flows and restores order at real hosts, and
 prints the papers' figures beside what came out.`,
 	}
-	cmd.AddCommand(newSimListCmd(), newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimDecideCmd(), newSimMergeCmd(), newSimPermutationCmd(), newSimFCTCmd())
+	for _, c := range []*cobra.Command{newSimRunCmd(), newSimReportCmd(), newSimMutantsCmd(), newSimDecideCmd(), newSimPermutationCmd(), newSimFCTCmd()} {
+		cmd.AddCommand(longWork(c))
+	}
+	cmd.AddCommand(newSimListCmd(), newSimMergeCmd())
 	return cmd
 }
 
 // simOptions are the flags of weft sim run, report, mutants, decide and merge.
 type simOptions struct {
 	papers.Options
-	json   bool
+	resultOutput
 	output string
 	store  string // directory of results
 	write  string // root of the repository whose documents are to be renewed
@@ -55,7 +58,7 @@ func (o *simOptions) shares(cmd *cobra.Command) {
 // outputs are the flags of what is printed and kept.
 func (o *simOptions) outputs(cmd *cobra.Command) {
 	f := cmd.Flags()
-	f.BoolVar(&o.json, "json", false, "print JSON instead of tables")
+	o.resultFlags(cmd, "JSON")
 	f.StringVar(&o.store, "store", "", "`directory` in which results are to be kept, too: bench/papers/results, from which weft sim report --write writes documents")
 	f.StringVar(&o.output, "report", "", "`file` for the page that weft sim report writes, too")
 }
@@ -121,7 +124,7 @@ func listExperiments(w io.Writer, all []papers.Experiment, asJSON bool) error {
 		}
 		return printJSON(w, list)
 	}
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	tw := table.NewWriter(w, -1)
 	for _, e := range all {
 		fmt.Fprintf(tw, "%s\t%s\t%s\n", e.Name, e.Source, e.Title)
 	}
@@ -191,6 +194,12 @@ func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, t *si
 	if err := o.enoughToKeep(); err != nil {
 		return err
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := o.runInfo()
+	run.tell()
 	var failed error
 	reports := []*papers.Report{}
 	err = o.reports(ctx, notes, t.batch, func(r *papers.Report, err error) {
@@ -209,16 +218,17 @@ func (o *simOptions) printReports(ctx context.Context, w, notes io.Writer, t *si
 	})
 	failed = errors.Join(failed, err)
 	if len(reports) > 0 {
-		failed = errors.Join(failed, file.write(o.page("run", t.names, reports).Write))
+		failed = errors.Join(failed, file.write(o.page(run, "run", t.names, reports).Write))
 	}
-	if !o.json {
-		return failed
-	}
+	printed := func(io.Writer) error { return nil } // as they came
 	if len(t.names) == 1 && t.experiments[0].Name == t.names[0] {
 		if len(reports) == 0 {
 			return failed
 		}
-		return errors.Join(failed, printJSON(w, reports[0]))
+		return errors.Join(failed, o.putResults(w, run, reports[0], printed))
 	}
-	return errors.Join(failed, printJSON(w, reports))
+	return errors.Join(failed, o.putResults(w, run, reports, printed))
 }
+
+// runInfo is of a run that begins now.
+func (o *simOptions) runInfo() runInfo { return newRunInfo(o.Seed, o.Seeds) }

@@ -34,7 +34,7 @@ out is: weft sim run and weft sim report say by what.`,
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print an array of objects instead of tables")
+	o.resultFlags(cmd, "an array of objects")
 	cmd.Flags().StringVar(&o.store, "store", "", "`directory` of results in which decisions.json is to be renewed, too: bench/papers/results")
 	o.shares(cmd)
 	return cmd
@@ -54,6 +54,12 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 	if err != nil {
 		return err
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := o.runInfo()
+	run.tell()
 	if without := withoutDecision(t.experiments); len(without) > 0 {
 		fmt.Fprintf(notes, "left out, as they have no decision: %s\n", strings.Join(without, ", "))
 	}
@@ -63,16 +69,15 @@ func (o *simOptions) printFindings(ctx context.Context, w, notes io.Writer, t *s
 	}
 	found := papers.Findings(t.batch.Subjects, o.Options, reports)
 	failed = errors.Join(failed, keep.decisions(found))
-	if o.json {
-		return errors.Join(failed, printJSON(w, found))
-	}
-	failed = errors.Join(failed, papers.WriteFindings(w, found))
-	for i, s := range t.batch.Subjects {
-		if s.Variant == nil && reports[i] != nil && !o.Quick {
-			fmt.Fprintf(w, "%s: %s\n", s.Name, papers.Decide(s.Experiment, reports[i], found))
+	return errors.Join(failed, o.putResults(w, run, found, func(w io.Writer) error {
+		err := papers.WriteFindings(w, found)
+		for i, s := range t.batch.Subjects {
+			if s.Variant == nil && reports[i] != nil && !o.Quick {
+				fmt.Fprintf(w, "%s: %s\n", s.Name, papers.Decide(s.Experiment, reports[i], found))
+			}
 		}
-	}
-	return failed
+		return err
+	}))
 }
 
 // withoutDecision names experiments that have none.

@@ -70,7 +70,7 @@ func TestSimDecide_prints(t *testing.T) {
 	if err := json.Unmarshal([]byte(decided(t, o)), &list); err != nil || len(list) != 2 {
 		t.Fatalf("%v, %v", list, err)
 	}
-	for _, key := range strings.Fields("experiment parameter value ends discrete fitted quick seed seeds identity verdict itself out moved unmoved broken") {
+	for _, key := range strings.Fields("experiment parameter value ends discrete fitted quick seed seeds identity verdict itself out moved unmoved broken run") {
 		if _, ok := list[0][key]; !ok {
 			t.Errorf("no %s", key)
 		}

@@ -49,7 +49,7 @@ one begins after another, offer what the fabric carries, and do not count.`,
 	f.DurationVar(&o.Drain, "drain", 5*time.Second, "time after the last flow may begin in which flows may finish")
 	f.IntVar(&o.demo.flowcell, "flowcell", 4<<10, "`bytes` of a flowcell")
 	f.DurationVar(&o.delay, "delay", fct.DefaultDelay, "of a link and the node behind it; weft bench fct --sim measures the lab's")
-	f.BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	return cmd
 }
 
@@ -71,8 +71,18 @@ func (o *simFCT) run(ctx context.Context, w, notes io.Writer) error {
 	if err := o.Check(); err != nil {
 		return usage(err)
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	o.about = newRunInfo(o.Seed, o.Seeds)
+	o.about.tell()
+	p := newProgress(ctx, "")
+	notes = p.above(notes)
+	o.Progress = p.of
 	o.Note = func(s string) { fmt.Fprintln(notes, "note:", s) }
 	results, err := fct.Simulate(ctx, o.Options, fct.Idle{Delay: o.delay})
+	p.end()
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,7 @@ func isSimFile(name string) bool {
 }
 
 // ownFlags are those of weft sim run that go with a file of one's own.
-var ownFlags = []string{"jobs", "json", "report"}
+var ownFlags = []string{"jobs", "json", "report", "csv", "progress"}
 
 // onlyFlags refuses flags that have no effect on a file.
 func onlyFlags(cmd *cobra.Command, known []string) (err error) {
@@ -50,21 +50,26 @@ func (o *simOptions) runFile(ctx context.Context, w io.Writer, names []string) e
 		return err
 	}
 	defer page.discard()
-	p := newProgress(names[0])
-	results, err := f.Run(ctx, o.Jobs, p.set)
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := newRunInfo(uint64(f.Seed), f.Seeds)
+	run.tell()
+	p := newProgress(ctx, names[0])
+	results, err := f.Run(ctx, o.Jobs, p.parts)
 	p.end()
 	if err != nil {
 		return err
 	}
-	if err := page.write(simFilePage(names[0], results).Write); err != nil {
+	if err := page.write(simFilePage(run, names[0], results).Write); err != nil {
 		return err
 	}
-	if o.json {
-		return printJSON(w, results)
-	}
-	fmt.Fprintln(w, simFileAbout(results))
-	head, rows := simFileTable(results)
-	return fctTable(w, head, rows)
+	return o.putResults(w, run, results, func(w io.Writer) error {
+		fmt.Fprintln(w, simFileAbout(results))
+		head, rows := simFileTable(results)
+		return fctTable(w, 2, head, rows)
+	})
 }
 
 // simFileAbout says what all rows have in common.
@@ -123,10 +128,11 @@ func milliCell(ms *float64) string {
 	return fmt.Sprintf("%.3f", *ms)
 }
 
-func simFilePage(name string, results []simfile.Result) report.Charts {
+func simFilePage(run runInfo, name string, results []simfile.Result) report.Charts {
 	head, rows := simFileTable(results)
 	return report.Charts{
 		Title: "Simulated: " + strings.TrimSuffix(filepath.Base(name), filepath.Ext(name)), Headline: simFileAbout(results),
+		Facts:   run.facts(),
 		Charts:  simfile.Charts(results),
 		Tables:  []report.Table{{Title: "Figures", About: "Flows that do not end count as if they had ended with the run. A percentile is - unless each seed has so many flows that one is above it.", Head: head, Rows: rows}},
 		Command: "weft sim run " + name,

@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
 	"weft/bench/papers"
 	"weft/bench/papers/results"
+	"weft/internal/table"
 )
 
 func newSimMutantsCmd() *cobra.Command {
@@ -34,7 +34,7 @@ or more, and replaces none by fewer.`,
 		},
 	}
 	o.flags(cmd)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print an array of objects instead of a table")
+	o.resultFlags(cmd, "an array of objects")
 	cmd.Flags().StringVar(&o.store, "store", "", "`directory` of results in which mutants.json is to be renewed, too: bench/papers/results")
 	o.shares(cmd)
 	return cmd
@@ -54,16 +54,19 @@ func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, t *sim
 	if err := o.enoughToKeep(); err != nil {
 		return err
 	}
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := o.runInfo()
+	run.tell()
 	reports, failed := o.compared(ctx, notes, t)
 	if ctx.Err() != nil {
 		return failed
 	}
 	trials := papers.Trials(t.batch.Subjects, o.Options, reports)
 	failed = errors.Join(failed, keep.mutants(trials), unknownPassing(trials))
-	if o.json {
-		return errors.Join(failed, printJSON(w, trials))
-	}
-	return errors.Join(failed, writeTrials(w, trials))
+	return errors.Join(failed, o.putResults(w, run, trials, func(w io.Writer) error { return writeTrials(w, trials) }))
 }
 
 // unknownPassing fails if a mutant passes that is not known to.
@@ -77,7 +80,7 @@ func unknownPassing(trials []papers.Trial) (failed error) {
 }
 
 func writeTrials(w io.Writer, trials []papers.Trial) error {
-	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	tw := table.NewWriter(w, -1)
 	fmt.Fprintln(tw, "experiment\tmutant\tcaught\titself\tmutant's verdict\trows that tell it")
 	caught, passing := 0, 0
 	for _, t := range trials {

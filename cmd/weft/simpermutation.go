@@ -32,7 +32,9 @@ Every host sends to another one, drawn by the seed, and receives from another on
 weft sim run FILE does the same with other flows, failures and settings.`,
 		Example: "  weft sim permutation --topology fabric.yaml --policy drb",
 		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return o.run(cmd.Context(), cmd.OutOrStdout())
+		},
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.topology, "topology", "", "specification, or `FILE` (.yaml) of a topology or a graph")
@@ -61,7 +63,10 @@ func (o simPermutation) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	results, err := f.Run(ctx, 1, nil)
+	newRunInfo(o.seed, 1).tell()
+	p := newProgress(ctx, "simulating")
+	results, err := f.Run(ctx, 1, p.parts)
+	p.end()
 	if err != nil {
 		return err
 	}

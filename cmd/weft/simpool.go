@@ -19,7 +19,7 @@ func (o *simOptions) pool(ctx context.Context, notes io.Writer, b papers.Batch, 
 	if len(b.Subjects) == 1 {
 		what = b.Subjects[0].Name
 	}
-	p := newProgress(what)
+	p := newProgress(ctx, what)
 	defer p.end()
 	var last papers.Progress
 	b.Watch = func(now papers.Progress) {
@@ -28,8 +28,7 @@ func (o *simOptions) pool(ctx context.Context, notes io.Writer, b papers.Batch, 
 	}
 	err := b.Run(ctx, func(subject int, r *papers.Report, err error) { tell(p, subject, r, err) })
 	if ctx.Err() != nil && o.cache != "" && last.Units > 0 {
-		p.clear()
-		fmt.Fprintf(notes, "%d of %d seeds of experiments are in %s: the same command goes on from there\n", last.Saved, last.Units, o.cache)
+		fmt.Fprintf(p.above(notes), "%d of %d seeds of experiments are in %s: the same command goes on from there\n", last.Saved, last.Units, o.cache)
 	}
 	return err
 }
@@ -43,7 +42,6 @@ func (o *simOptions) reports(ctx context.Context, notes io.Writer, b papers.Batc
 		return err
 	}
 	return o.pool(ctx, notes, b, func(p *progress, i int, r *papers.Report, err error) {
-		p.clear()
 		if err == nil {
 			r.Passing, r.Defined = known.Passing(r.Experiment), definedIn[r.Experiment]
 			if kept := known.Runs[r.Experiment]; kept != nil {
@@ -53,7 +51,7 @@ func (o *simOptions) reports(ctx context.Context, notes io.Writer, b papers.Batc
 				d := known.Decided(b.Subjects[i].Experiment, r)
 				r.Decided = &d
 			}
-			fmt.Fprintf(notes, "%s: %s: %s\n", r.Experiment, r.Verdict, r.Took())
+			fmt.Fprintf(p.above(notes), "%s: %s: %s\n", r.Experiment, r.Verdict, r.Took())
 		}
 		tell(r, err)
 	})

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,6 +52,8 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 		return err
 	}
 	defer file.discard()
+	run := o.runInfo()
+	run.tell()
 	var failed error
 	var reports []*papers.Report
 	err = o.reports(ctx, notes, t.batch, func(r *papers.Report, err error) {
@@ -67,19 +68,22 @@ func (o *simOptions) report(ctx context.Context, notes io.Writer, all []papers.E
 	if failed = errors.Join(failed, err); len(reports) == 0 {
 		return failed
 	}
-	return errors.Join(failed, file.write(o.page("report", names, reports).Write))
+	return errors.Join(failed, file.write(o.page(run, "report", names, reports).Write))
 }
 
 // page is what weft sim report writes of reports that a command has made, here or where
 // their parts are from.
-func (o *simOptions) page(command string, names []string, reports []*papers.Report) papers.Page {
-	fact := papers.Parameter{Name: "Machine", Value: cpuModel() + ": " + machine()}
-	if all := papers.Machines(reports...); len(all) > 0 {
-		fact.Value = strings.Join(all, "; ")
+func (o *simOptions) page(run runInfo, command string, names []string, reports []*papers.Report) papers.Page {
+	var facts []papers.Parameter
+	for _, f := range run.facts() {
+		if all := papers.Machines(reports...); f.Name == "Machine" && len(all) > 0 {
+			f.Value = strings.Join(all, "; ")
+		}
+		facts = append(facts, papers.Parameter{Name: f.Name, Value: f.Value})
 	}
 	p := papers.Page{
 		Command: fmt.Sprintf("%s --seed %d", strings.Join(append([]string{"weft sim", command}, names...), " "), o.Seed),
-		Facts:   []papers.Parameter{fact, {Name: "Date", Value: time.Now().UTC().Format(time.DateOnly)}},
+		Facts:   facts,
 		Reports: reports,
 	}
 	if o.Jobs > 0 { // 0: shards had their own

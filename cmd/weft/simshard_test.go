@@ -40,11 +40,12 @@ func counted(n *atomic.Int32) []papers.Experiment {
 }
 
 // outputs are all that weft sim run and merge can print: text, JSON without what the machine
-// took, a page without its facts, and the command on it without -j, which shards do not share.
+// took and where it is from, a page without its facts, and the command on it without -j, which shards do not share.
 type outputs struct{ text, json, page, command string }
 
 var (
 	took  = regexp.MustCompile(`"(wall_s|cpu_s|packet_hops_per_cpu_s|rss_mb)": [^,]*`)
+	ofRun = regexp.MustCompile(`(?s),\s*"run": \{.*?\}`)
 	flagJ = regexp.MustCompile(` -j [0-9]+`)
 )
 
@@ -73,7 +74,7 @@ func outputsOf(t *testing.T, o simOptions, command func(o *simOptions, w io.Writ
 	if !ok {
 		t.Fatalf("the page has no command: %s", page)
 	}
-	return outputs{text.String(), took.ReplaceAllString(js.String(), `"$1": 0`), drawn, flagJ.ReplaceAllString(by, "")}
+	return outputs{text.String(), took.ReplaceAllString(ofRun.ReplaceAllString(js.String(), ""), `"$1": 0`), drawn, flagJ.ReplaceAllString(by, "")}
 }
 
 // With -j 1, with -j 2, from what was kept, and merged from shards, in one directory or in

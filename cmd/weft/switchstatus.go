@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,6 +15,7 @@ import (
 	"weft/fabric"
 	"weft/internal/service"
 	"weft/internal/switchd"
+	"weft/internal/table"
 )
 
 func newSwitchStatusCmd() *cobra.Command {
@@ -82,7 +82,7 @@ func printSwitchStatus(w io.Writer, text []byte) error {
 	}
 	printSwitchCounters(w, s)
 	fmt.Fprintf(w, "messages: %d received, rejected: %s; %d hellos and %d updates sent\n\n", s.Received, orNone(counts(s.Rejected)), s.HellosSent, s.UpdatesSent)
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	t := table.NewWriter(w, -1)
 	fmt.Fprintln(t, "port\tneighbour\tstate\tsince\twhy\tsent\treceived\tdropped")
 	for _, n := range s.Neighbours {
 		state := n.State

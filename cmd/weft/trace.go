@@ -11,7 +11,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,6 +19,7 @@ import (
 	"weft/internal/daemon"
 	"weft/internal/hops"
 	"weft/internal/hops/walker"
+	"weft/internal/table"
 	"weft/topology"
 )
 
@@ -297,9 +297,7 @@ func nodeAt(t *topology.Topology, a netip.Addr) string {
 
 // table is for people.
 func (f *traceFlags) table(t *topology.Topology, w *hops.Walk) string {
-	var b strings.Builder
-	tab := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tab, "PATH\tHOP\tSWITCH\tANSWERS\tSENT\tLOSS\tMIN\tMEDIAN\tMAX")
+	lines := table.Table{Head: []string{"PATH", "HOP", "SWITCH", "ANSWERS", "SENT", "LOSS", "MIN ms", "MEDIAN ms", "MAX ms"}, Text: 4, Keys: 3}
 	for i, p := range w.Paths() {
 		name := fmt.Sprintf("%d by %s", p.Number, p.Via)
 		if p.Number < 0 {
@@ -307,22 +305,23 @@ func (f *traceFlags) table(t *topology.Topology, w *hops.Walk) string {
 		}
 		for k, h := range p.Hops {
 			s := w.Stats(i, k)
-			loss, trips := "-", "-\t-\t-"
+			row := []string{name, fmt.Sprint(k + 1), h.Name, f.who(t, h.Name, s), fmt.Sprint(s.Sent), "-", "-", "-", "-"}
 			if s.Answered+s.Lost > 0 {
-				loss = fmt.Sprintf("%.0f %%", 100*float64(s.Lost)/float64(s.Answered+s.Lost))
+				row[5] = fmt.Sprintf("%.0f %%", 100*float64(s.Lost)/float64(s.Answered+s.Lost))
 			}
 			if s.Answered > 0 {
-				trips = fmt.Sprintf("%s\t%s\t%s", milliseconds(s.Min), milliseconds(s.Median()), milliseconds(s.Max))
+				row[6], row[7], row[8] = milliseconds(s.Min), milliseconds(s.Median()), milliseconds(s.Max)
 			}
-			fmt.Fprintf(tab, "%s\t%d\t%s\t%s\t%d\t%s\t%s\n", name, k+1, h.Name, f.who(t, h.Name, s), s.Sent, loss, trips)
+			lines.Rows = append(lines.Rows, row)
 			name = ""
 		}
 	}
-	tab.Flush()
+	var b strings.Builder
+	lines.Write(&b, table.Width)
 	return b.String()
 }
 
-func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f ms", float64(d)/1e6) }
+func milliseconds(d time.Duration) string { return fmt.Sprintf("%.2f", float64(d)/1e6) }
 
 // who is who has answered.
 func (f *traceFlags) who(t *topology.Topology, expected string, s *hops.Stats) string {

@@ -31,7 +31,7 @@ var steady = times{duration: 24 * time.Millisecond, warmup: 12 * time.Millisecon
 func f6FatTree() papers.Experiment {
 	p := permutation{
 		fabric: fatTree24, quick: fatTree8, times: steady,
-		goodput:      map[string]float64{"ECMP": 396, "RRB": 725, "RB": 803, "DRB": 895},
+		goodput:      figure6a,
 		resequencing: map[string]float64{"RB": 38, "DRB": 2.4},
 		roundTrip:    map[string]float64{"RB": 972, "DRB": 795},
 		names:        []string{"DRB", "RB", "RRB", "ECMP"},
