@@ -5,7 +5,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"time"
 
 	"weft/bench/report"
@@ -21,7 +20,7 @@ type runInfo struct {
 	Modified   bool     `json:"modified"` // the checkout had changes
 	Go         string   `json:"go"`
 	Platform   string   `json:"platform"` // linux/amd64
-	Kernel     string   `json:"kernel"`   // "unknown" where there is no /proc
+	Kernel     string   `json:"kernel"`   // as weft version has it; "" if it does not say
 	Processor  string   `json:"processor"`
 	Processors int      `json:"processors"`
 	Seeds      []uint64 `json:"seeds"` // [] if nothing is random
@@ -47,15 +46,6 @@ func newRunInfo(seed uint64, seeds int) runInfo {
 	return r
 }
 
-// kernelRelease is that of the kernel that runs.
-func kernelRelease() string {
-	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
-	if err != nil {
-		return "unknown"
-	}
-	return strings.TrimSpace(string(b))
-}
-
 // day is the date with the minute, for people.
 func (r runInfo) day() string {
 	t, err := time.Parse(time.RFC3339, r.Date)
@@ -76,7 +66,11 @@ func (r runInfo) build() string {
 
 // machine says what it ran on.
 func (r runInfo) machine() string {
-	return fmt.Sprintf("%s, %d processors, %s, kernel %s", r.Processor, r.Processors, r.Platform, r.Kernel)
+	s := fmt.Sprintf("%s, %d processors, %s", r.Processor, r.Processors, r.Platform)
+	if r.Kernel != "" {
+		s += ", " + r.Kernel
+	}
+	return s
 }
 
 // seeds says which; "" if there are none.
