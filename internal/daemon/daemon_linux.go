@@ -171,7 +171,11 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		d.setup = nil
 	}
 	if d.tun = plan.TUN; d.setup == nil {
-		d.setup, err = d.kernel.setUp(plan)
+		if d.setup, err = d.kernel.setUp(plan); err == nil {
+			if keys := d.setup.Unknown(); len(keys) > 0 {
+				d.log.Warn(event.Limited, "settings of a later version of weft that crashed are left as they are, until that version runs again: "+strings.Join(keys, ", "))
+			}
+		}
 	} else {
 		_, err = d.setup.Repair(plan)
 	}

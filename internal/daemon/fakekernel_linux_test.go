@@ -236,6 +236,8 @@ func (s fakeSetup) Withdraw() error {
 	return nil
 }
 
+func (s fakeSetup) Unknown() []string { return nil }
+
 func (s fakeSetup) Restore() error {
 	s.k.locked = false
 	return s.Withdraw()
