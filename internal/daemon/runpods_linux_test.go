@@ -75,7 +75,7 @@ func TestRun_containers(t *testing.T) {
 						n.exchangeAll(all, func(a, b container) *pair { return w.connect(n, a, b) }, bytes)
 					})
 					n.Logf("%-40s by core switch: %.1f %%", fmt.Sprintf("%s, %s, others' programs: %q", c.name, w.name, foreign), shares)
-					off := 2.0 // a flowcell is a percent of what one connection sends
+					off := 3.0 // a flowcell is two percent of what one connection sends
 					if strings.HasPrefix(c.name, "drb") {
 						off = 0.5
 					}
@@ -96,7 +96,9 @@ func TestRun_containers(t *testing.T) {
 					t.Errorf("%s: %d connections forwarded", h, forwarded)
 				}
 				n.Logf("%s: %s connections forwarded, too long %q; diverted %q, over budget %q", h, s["offload.forwarded"], s["offload.forwarded_long"], s["order.diverted"], s["order.over_budget"])
-				if _, restores := s["order.diverted"]; restores && (s["order.diverted"] == "0" || s["order.over_budget"] != "0") {
+				diverted, err := strconv.Atoi(s["order.diverted"])
+				over, _ := strconv.Atoi(s["order.over_budget"])
+				if restores := err == nil; restores && over*20 >= diverted {
 					t.Errorf("%s: the order of containers' connections is not restored: diverted %s, over budget %s", h, s["order.diverted"], s["order.over_budget"])
 				} else if !restores && c.name != "drb" && c.name != "gateway" {
 					t.Errorf("%s: no order is restored", h)
