@@ -23,8 +23,10 @@ func containersOverIPv6(t *testing.T, mode, policy string) {
 	l := upBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1")
 	hosts := []string{"h1-1", "h2-1"}
 	behind := "behind:\n"
+	addr := make(map[string]string) // before the hosts have those of bridges, too
 	for i, h := range hosts {
-		behind += fmt.Sprintf("  - {host: %q, prefixes: [%q]}\n", l.addressOf("-6", h), l.addPod6(i+1, h))
+		addr[h] = l.addressOf("-6", h)
+		behind += fmt.Sprintf("  - {host: %q, prefixes: [%q]}\n", addr[h], l.addPod6(i+1, h, addr[h]))
 	}
 	for i, h := range hosts {
 		l.configure(h, fmt.Sprintf("mode: %s\ntopology: bgp\npolicy: %s\nbgp: {as: %d, neighbors: [%s=%s]}\nuser: root\n%s", mode, policy,
@@ -32,7 +34,7 @@ func containersOverIPv6(t *testing.T, mode, policy string) {
 	}
 	l.carryBoth(hosts...)
 	for _, c := range []struct{ from, to, addr string }{
-		{"pod1", "pod2", "fd00:244:2::2"}, {"pod2", "pod1", "fd00:244:1::2"}, {"pod1", "h2-1", l.addressOf("-6", "h2-1")}, {"h2-1", "pod1", "fd00:244:1::2"},
+		{"pod1", "pod2", "fd00:244:2::2"}, {"pod2", "pod1", "fd00:244:1::2"}, {"pod1", "h2-1", addr["h2-1"]}, {"h2-1", "pod1", "fd00:244:1::2"},
 	} {
 		by := l.sendTo("-6", c.from, c.to, c.addr)
 		t.Logf("%s to %s: bounced at %v", c.from, c.to, by)
@@ -52,9 +54,9 @@ func containersOverIPv6(t *testing.T, mode, policy string) {
 	}
 }
 
-// addPod6 puts a namespace behind a host, and returns its prefix, which the switches lead to the
-// host.
-func (l *bgpLab) addPod6(i int, host string) (prefix string) {
+// addPod6 puts a namespace behind a host with an address, and returns its prefix, which the switches
+// lead to the host.
+func (l *bgpLab) addPod6(i int, host, to string) (prefix string) {
 	l.Helper()
 	prefix = fmt.Sprintf("fd00:244:%d::/64", i)
 	pod, ns := fmt.Sprintf("pod%d", i), fmt.Sprintf("weft-%s-pod%d", l.name, i)
@@ -65,7 +67,6 @@ func (l *bgpLab) addPod6(i int, host string) (prefix string) {
 	l.in(host, fmt.Sprintf(`sysctl -qw net.ipv6.conf.all.forwarding=1 && ip link add veth0 type veth peer name eth0 netns %s && ip link set veth0 up &&
 		ip -6 address add fd00:244:%d::1/64 dev veth0 nodad`, ns, i))
 	l.in(pod, fmt.Sprintf("ip link set lo up && ip link set eth0 up && ip -6 address add fd00:244:%d::2/64 dev eth0 nodad && ip -6 route add default via fd00:244:%[1]d::1", i))
-	to := l.addressOf("-6", host)
 	for _, s := range []string{"leaf1", "leaf2", "spine1", "spine2"} {
 		l.in(s, fmt.Sprintf(`route=$(ip -6 route get %[1]s | head -1)
 			dev=$(echo "$route" | grep -o 'dev [^ ]*')
