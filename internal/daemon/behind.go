@@ -21,17 +21,20 @@ type Behind struct {
 const maxBehind = 8192
 
 // graphBehind lists what a graph says is behind its hosts.
-func graphBehind(g *graph.Graph) (list []hostprog.Behind) {
+func graphBehind(g *graph.Graph) (list []hostprog.Behind, err error) {
 	for h := range graph.NodeID(g.NumHosts()) {
 		n := g.Node(h)
 		for _, p := range n.Prefixes {
 			i := slices.IndexFunc(n.Addresses, func(a netip.Addr) bool { return a.Is4() == p.Addr().Is4() })
-			if i >= 0 && len(list) < maxBehind {
+			if i >= 0 {
 				list = append(list, hostprog.Behind{Prefix: p, Host: n.Addresses[i]})
 			}
 		}
 	}
-	return list
+	if n := len(list); n > maxBehind {
+		return nil, fmt.Errorf("%d prefixes are behind its hosts, must be at most %d; join neighbours to wider ones", n, maxBehind)
+	}
+	return list, nil
 }
 
 // fabricOf is the fabric of an address's family, nil if there is none.
@@ -69,8 +72,17 @@ func (c *Config) checkBehind() error {
 			owners[p], lengths[p.Bits()] = i, true
 		}
 	}
-	if n := len(owners); n > maxBehind {
-		return c.lines.Errorf("behind", "has %d prefixes, must be at most %d; join neighbours to wider ones", n, maxBehind)
+	if n := len(owners); n+len(c.inGraph) > maxBehind {
+		return c.lines.Errorf("behind", "has %d prefixes, and the topology %d; both must be at most %d; join neighbours to wider ones", n, len(c.inGraph), maxBehind)
+	}
+	for i, b := range c.Behind {
+		for k, p := range b.Prefixes {
+			for _, other := range c.inGraph {
+				if p == other.Prefix || b.Host.IsValid() && b.Host != other.Host && p.Overlaps(other.Prefix) {
+					return c.lines.Errorf(fmt.Sprintf("behind[%d].prefixes[%d]", i, k), "%v: the topology says that %v is behind %v; one prefix is behind one host", p, other.Prefix, other.Host)
+				}
+			}
+		}
 	}
 	for i, b := range c.Behind {
 		for k, p := range b.Prefixes {

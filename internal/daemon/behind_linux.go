@@ -114,9 +114,9 @@ func (c *Config) cutsForwarded(p place) bool {
 
 // cutForwarded begins or ends to cut what is forwarded, after somebody has had the kernel forward
 // packets, as Docker does when it starts.
-func (d *daemon) cutForwarded(was place) error {
+func (d *daemon) cutForwarded() error {
 	c := d.config
-	if d.spray == nil || c.cutsForwarded(was) == c.cutsForwarded(d.place) {
+	if d.spray == nil || d.cuts == c.cutsForwarded(d.place) {
 		return nil
 	}
 	again := &change{daemon: d, old: c, next: c}

@@ -3,8 +3,10 @@ package daemon
 import (
 	"fmt"
 	"net/netip"
+	"strings"
 	"testing"
 
+	"weft/internal/hostprog"
 	"weft/internal/hostsetup"
 )
 
@@ -39,5 +41,51 @@ func TestParse_behind(t *testing.T) {
 	}
 	if list, _ := c.behindStatus(p); len(list) != 4 || !list[0].Own || list[2].Own || list[2].Rack != "e1.0" {
 		t.Errorf("status %+v", list)
+	}
+}
+
+// What is forwarded is cut once the kernel forwards, also if that began while the uplink was down
+// or the kernel refused.
+func TestCutForwarded_whenTheKernelForwards(t *testing.T) {
+	w := newAutoWorld(t, "mode: offload\npolicy: drb\nreceivers_resequence: true\n")
+	cuts := func(want bool, when string) {
+		t.Helper()
+		for range 3 {
+			w.tick()
+		}
+		if got := w.program.config.CutForwarded; got != want {
+			t.Errorf("%s: cut %t\n%s", when, got, w.log.String())
+		}
+	}
+	cuts(false, "at first")
+	w.down, w.forwards = true, true
+	cuts(false, "while the uplink is down")
+	w.down, w.refuse = false, 1
+	w.tick()
+	w.refuse = 0
+	cuts(true, "when all is right again")
+	w.forwards = false
+	cuts(false, "when the kernel forwards no more")
+}
+
+// A prefix is behind one host, whether the graph or the list says so.
+func TestCheckBehind_andTheGraph(t *testing.T) {
+	prefix, host := netip.MustParsePrefix, netip.MustParseAddr
+	for _, c := range []struct {
+		prefix, host, says string
+	}{
+		{"10.244.0.0/24", "10.0.0.2", "10.244.0.0/24: the topology says that 10.244.0.0/24 is behind 10.0.0.2"},
+		{"10.244.0.128/25", "10.1.0.2", "is behind 10.0.0.2; one prefix is behind one host"},
+		{"10.244.0.0/16", "10.1.0.2", "is behind 10.0.0.2"},
+		{"10.244.0.128/25", "10.0.0.2", ""},
+		{"10.244.1.0/24", "10.1.0.2", ""},
+	} {
+		conf := parsed(t, "policy: drb\n")
+		conf.inGraph = []hostprog.Behind{{Prefix: prefix("10.244.0.0/24"), Host: host("10.0.0.2")}}
+		conf.Behind = []Behind{{Host: host(c.host), Prefixes: []netip.Prefix{prefix(c.prefix)}}}
+		switch err := conf.checkBehind(); {
+		case c.says == "" && err != nil, c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says)):
+			t.Errorf("%+v: %v", c, err)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -82,6 +83,7 @@ type state struct {
 type parts struct {
 	receiver receiver
 	spray    sprayer
+	cuts     bool // spray was given CutForwarded
 	sampler  sampler
 	follower follower
 	topology *topology.Topology // that packets go by
@@ -171,7 +173,11 @@ func (d *daemon) bringUp(ctx context.Context) error {
 		d.setup = nil
 	}
 	if d.tun = plan.TUN; d.setup == nil {
-		d.setup, err = d.kernel.setUp(plan)
+		if d.setup, err = d.kernel.setUp(plan); err == nil {
+			if keys := d.setup.Unknown(); len(keys) > 0 {
+				d.log.Warn(event.Limited, "settings of a later version of weft that crashed are left as they are, until that version runs again: "+strings.Join(keys, ", "))
+			}
+		}
 	} else {
 		_, err = d.setup.Repair(plan)
 	}
@@ -242,10 +248,12 @@ func (d *daemon) findPlace(ctx context.Context) (place, error) {
 // attach attaches the program that encapsulates in place of the present one. Each packet
 // passes one of the two.
 func (d *daemon) attach(c *Config, t *topology.Topology) (sprayer, error) {
-	s, err := d.kernel.spray(c.spray(d.place, t, d.six.topology))
+	o := c.spray(d.place, t, d.six.topology)
+	s, err := d.kernel.spray(o)
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}
+	d.cuts = o.CutForwarded
 	d.pinned.use(s)
 	if c.unordered() {
 		d.log.Warnf(event.Limited, "warning: policy %s without receivers that restore the order: TCP takes much of what arrives out of order for lost; run mode auto or gateway there, and set receivers_resequence: true here; or use drb", c.Policy)

@@ -24,19 +24,20 @@ import (
 // fakeKernel keeps what a daemon does to it, forgets what it is told to, and
 // refuses what chance has it refuse.
 type fakeKernel struct {
-	random *rand.Rand
-	refuse float64 // the part of all calls that fail
-	absent bool    // there is no uplink
-	down   bool
-	old    bool // it cannot keep what arrives in order
-	index  int
-	strict bool // somebody has set a strict reverse path filter
-	looks  int
-	name   string        // of the uplink; "" for p0
-	mtu    int           // of the uplink; 0 for 1500
-	moved  bool          // the host has lost its address
-	unset  []string      // settings that are not as they should be
-	mute   time.Duration // how long the gateway is waited for in vain; 0: it answers
+	random   *rand.Rand
+	refuse   float64 // the part of all calls that fail
+	absent   bool    // there is no uplink
+	down     bool
+	old      bool // it cannot keep what arrives in order
+	index    int
+	strict   bool // somebody has set a strict reverse path filter
+	looks    int
+	name     string        // of the uplink; "" for p0
+	mtu      int           // of the uplink; 0 for 1500
+	moved    bool          // the host has lost its address
+	forwards bool          // it forwards packets
+	unset    []string      // settings that are not as they should be
+	mute     time.Duration // how long the gateway is waited for in vain; 0: it answers
 
 	plan     *hostsetup.Plan // applied; nil: nothing is
 	lost     []string        // what of the plan is missing
@@ -120,7 +121,7 @@ func (k *fakeKernel) kernel() kernel {
 			if k.strict {
 				p.strict = []string{"p0"}
 			}
-			p.homeless = k.moved
+			p.homeless, p.forwards = k.moved, k.forwards
 			return p, k.fails()
 		},
 		setUp: func(p hostsetup.Plan) (hostSetup, error) {
@@ -235,6 +236,8 @@ func (s fakeSetup) Withdraw() error {
 	s.k.plan, s.k.diverted, s.k.lost = nil, false, nil
 	return nil
 }
+
+func (s fakeSetup) Unknown() []string { return nil }
 
 func (s fakeSetup) Restore() error {
 	s.k.locked = false

@@ -95,7 +95,10 @@ func (c *Config) checkGraph(g *graph.Graph) (err error) {
 	if err == nil {
 		var v bgp.Views
 		v, err = bgp.ViewsOf(g, c.seen(self.Addresses))
-		c.views, c.inGraph = views{v.Fabric, v.Fabric6}, graphBehind(g)
+		c.views = views{v.Fabric, v.Fabric6}
+	}
+	if err == nil {
+		c.inGraph, err = graphBehind(g)
 	}
 	if err != nil {
 		return c.lines.Errorf("topology", "%s: %w", c.Topology, err)

@@ -151,6 +151,7 @@ func (d *daemon) attachGrown(c *Config) (sprayer, error) {
 	if err != nil {
 		return nil, c.lines.Errorf("policy", "%w", err)
 	}
+	d.cuts = o.CutForwarded
 	return s, nil
 }
 

@@ -49,6 +49,7 @@ type hostSetup interface {
 	Undivert() error
 	Withdraw() error
 	Restore() error
+	Unknown() []string
 }
 
 // receiver is the TUN, and what reads what arrives and what programs send.

@@ -86,6 +86,15 @@ func (n *network) addContainers() (all []container) {
 			all = append(all, c)
 		}
 		n.routeIntoFabric(i)
+		for _, c := range all[2*i:] { // as Docker's proxy does
+			n.in(n.nsOf(host), func() error {
+				l, err := net.Listen("tcp4", ":"+c.published())
+				if err == nil {
+					n.Cleanup(func() { l.Close() })
+				}
+				return err
+			})
+		}
 	}
 	return all
 }
@@ -213,10 +222,14 @@ func (n *network) shares(f func()) (list []float64) {
 	return list
 }
 
-// invalid counts the packets that connection tracking did not know what to do with.
-func (n *network) invalid(host string) string {
+// invalid counts the packets that connection tracking of the hosts did not know what to do with.
+func (n *network) invalid() (packets [4]int) {
 	n.Helper()
-	_, count, _ := strings.Cut(n.shell(host, "nft list chain ip filter forward"), "invalid counter packets ")
-	count, _, _ = strings.Cut(count, " ")
-	return count
+	for i, h := range podHosts {
+		_, text, _ := strings.Cut(n.shell(h, "nft list chain ip filter forward"), "invalid counter packets ")
+		if _, err := fmt.Sscan(text, &packets[i]); err != nil {
+			n.Fatal(err)
+		}
+	}
+	return packets
 }

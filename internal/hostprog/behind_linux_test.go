@@ -1,7 +1,10 @@
 package hostprog
 
 import (
+	"bytes"
 	"encoding/binary"
+	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"testing"
@@ -193,20 +196,38 @@ func TestSpray_notesAndClamps(t *testing.T) {
 }
 
 // Where it is known what a host forwards, packets behind a hole go to the reader if their connection
-// is noted, and to the kernel if nobody here takes part in it.
+// is noted, also where the host listens at the port, as Docker's proxy does, and to the kernel if
+// nobody here takes part in it.
 func TestOrder_forwarded(t *testing.T) {
+	for _, six := range []bool{false, true} {
+		t.Run(fmt.Sprintf("IPv6 %t", six), func(t *testing.T) { orderForwarded(t, six) })
+	}
+}
+
+func orderForwarded(t *testing.T, six bool) {
 	o := newOrderTest(t)
 	table, err := NewForwarded()
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { table.Close() })
+	from, to, other := orderFrom, orderTo, orderTo6
+	if six {
+		from, to, other = orderFrom6, orderTo6, orderTo
+	}
 	former := o.order
 	err = kernel.InNamespace(o.near, func() (err error) {
-		o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{orderTo6}, Behind: []netip.Prefix{netip.PrefixFrom(orderTo, 32)}, Forwarded: table})
+		o.order, err = AttachOrder(OrderConfig{Uplink: "p0", Addresses: []netip.Addr{other}, Behind: []netip.Prefix{netip.PrefixFrom(to, to.BitLen())}, Forwarded: table})
+		if err != nil {
+			return err
+		}
+		o.reader.Close()
+		if o.reader, err = link.OpenPacket(link.PacketConfig{Interface: "p0", FilterFD: o.order.Filter()}); err != nil {
+			return err
+		}
+		l, err := net.Listen("tcp", netip.AddrPortFrom(to, 80).String())
 		if err == nil {
-			o.reader.Close()
-			o.reader, err = link.OpenPacket(link.PacketConfig{Interface: "p0", FilterFD: o.order.Filter()})
+			t.Cleanup(func() { l.Close() })
 		}
 		return err
 	})
@@ -219,21 +240,119 @@ func TestOrder_forwarded(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.alive(t, true)
-	for _, noted := range []bool{false, true} {
-		s := orderSegment{port: 5000, payload: 100}
-		if noted {
-			s.port = 6000
-			key := connectionKey{Remote: orderFrom.As16(), Local: orderTo.As16(), Ports: [4]byte{6000 >> 8, 6000 & 0xff, 0, 80}}
+	const nobodys, real = 1 << 6, 1 << 7 // of bpf/order.c
+	for i, c := range []struct {
+		noted    bool
+		to       uint16
+		known    byte
+		diverted bool
+	}{{false, 81, nobodys, false}, {true, 81, real, true}, {false, 80, 0, true}, {true, 80, real, true}} {
+		s := orderSegment{six: six, port: uint16(5000 + i), to: c.to, payload: 100}
+		if c.noted {
+			key := connectionKey{Remote: from.As16(), Local: to.As16()}
+			binary.BigEndian.PutUint16(key.Ports[:], s.port)
+			binary.BigEndian.PutUint16(key.Ports[2:], s.to)
 			if err := table.m.Put(key, uint32(1)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if o.arrive(t, s.bytes()) {
-			t.Fatalf("noted %t: the first packet is diverted", noted)
+			t.Fatalf("%+v: the first packet is diverted", c)
+		}
+		n, ok := o.order.Find(s.tuple())
+		if !ok {
+			t.Fatalf("%+v: the program has no such flow", c)
 		}
 		s.seq = 200
-		if o.arrive(t, s.bytes()) != noted {
-			t.Errorf("noted %t, and behind a hole: diverted %t", noted, !noted)
+		if got := o.arrive(t, s.bytes()); got != c.diverted {
+			t.Errorf("%+v: behind a hole: diverted %t", c, got)
 		}
+		var rest [4]byte
+		binary.NativeEndian.PutUint32(rest[:], o.order.flows[n].rest.Load())
+		if known := rest[1] & (nobodys | real); known != c.known {
+			t.Errorf("%+v: the program knows %#x of the flow, want %#x", c, known, c.known)
+		}
+	}
+}
+
+// What is behind this host is sprayed in IPv6, too, by all paths alike, from its own address. Its
+// connections are noted, and their MSS leaves room for the outer header.
+func TestSpray6_behind(t *testing.T) {
+	here, far := netip.MustParseAddr("fd00:244::7"), netip.MustParseAddr("fd00:244:9::9")
+	table, err := NewForwarded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { table.Close() })
+	s := newSix(t, "drb", func(c *SprayConfig) {
+		c.Forwarded = table
+		c.Behind = []Behind{{netip.PrefixFrom(here, 64).Masked(), c.Addresses[1]}}
+		mine, _ := c.Topology6.RackAt(c.Addresses[1])
+		for rack := range c.Topology6.Racks() {
+			if rack != mine {
+				c.Behind = append(c.Behind, Behind{netip.PrefixFrom(far, 64).Masked(), c.Topology6.RackPrefixesOf(rack, true)[0].Addr().Next()})
+				break
+			}
+		}
+	})
+	hops := byte(30)
+	segment := func(src, dst netip.Addr, flags byte, options []byte, payload int) []byte {
+		tcp := append([]byte{0x12, 0x34, 0, 80, 1, 2, 3, 4, 5, 6, 7, 8, byte(5+len(options)/4) << 4, flags, 1, 0, 0, 0, 0, 0}, options...)
+		tcp = append(tcp, make([]byte, payload)...)
+		binary.BigEndian.PutUint16(tcp[16:], ^kerneltest.OnesSum(pseudo(src, dst, tcp)))
+		hops++ // by which the packet is known
+		return kerneltest.IPv6{Label: 0x5cafe, Next: 6, Hops: hops, Src: src, Dst: dst}.Bytes(tcp)
+	}
+	leaves := func(packet []byte) (outer, inner []byte) {
+		t.Helper()
+		if got := s.sent(t, packet); got[6] == 41 {
+			return got[:40], got[40:]
+		}
+		return nil, nil
+	}
+	took := make(map[netip.Addr]int)
+	for range 2 * len(s.order) {
+		packet := segment(here, far, 0x10, nil, 100)
+		outer, inner := leaves(packet)
+		if inner == nil || !bytes.Equal(inner, packet) || netip.AddrFrom16([16]byte(outer[8:])) != here {
+			t.Fatalf("%v to %v left as %x, %x", here, far, outer, inner)
+		}
+		took[netip.AddrFrom16([16]byte(outer[24:]))]++
+	}
+	for _, bounce := range s.order {
+		if took[bounce] != 2 {
+			t.Errorf("%d packets by %v, want 2: %v", took[bounce], bounce, took)
+		}
+	}
+	for _, c := range []struct {
+		src, dst netip.Addr
+		bytes    int
+		sprayed  bool
+	}{
+		{here, s.dst, 100, true}, {s.src, far, 100, true}, {netip.MustParseAddr("fd00:244:1::7"), far, 100, false}, {here, netip.MustParseAddr("fd00:244:8::7"), 100, false},
+		{here, far, 1460, true}, {here, far, 1461, false},
+	} {
+		if _, inner := leaves(segment(c.src, c.dst, 0x10, nil, c.bytes-60)); (inner != nil) != c.sprayed {
+			t.Errorf("%+v: sprayed %t", c, inner != nil)
+		}
+	}
+	for _, c := range []struct{ offered, want uint16 }{{1440, 1400}, {1401, 1400}, {1400, 1400}, {1220, 1220}} {
+		_, inner := leaves(segment(here, far, 0x12, []byte{2, 4, byte(c.offered >> 8), byte(c.offered), 4, 2, 1, 1}, 0))
+		if inner == nil || kerneltest.OnesSum(pseudo(here, far, inner[40:])) != 0xffff {
+			t.Fatalf("MSS %d: plain, or a wrong checksum: %x", c.offered, inner)
+		}
+		if got := binary.BigEndian.Uint16(inner[62:]); got != c.want {
+			t.Errorf("MSS %d becomes %d, want %d", c.offered, got, c.want)
+		}
+	}
+	remotes, err := table.Remotes()
+	slices.SortFunc(remotes, netip.Addr.Compare)
+	want := []netip.Addr{s.dst, far}
+	slices.SortFunc(want, netip.Addr.Compare)
+	if err != nil || !slices.Equal(remotes, want) {
+		t.Errorf("connections with %v, %v, want %v", remotes, err, want)
+	}
+	if st, err := s.spray.Stats(); err != nil || st.ForwardedLong != 1 || st.Forwarded != 2 {
+		t.Errorf("%+v, %v", st, err)
 	}
 }

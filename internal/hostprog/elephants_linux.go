@@ -93,12 +93,8 @@ func (o *Spray) Elephants() (s elephant.ProgramStats, err error) {
 		return s, errNoElephants
 	}
 	err = o.use(func() error {
-		var others [25]uint64 // of SprayStats
-		var sums []*uint64
-		for i := range others {
-			sums = append(sums, &others[i])
-		}
-		return kernel.SumCounters(o.counts, append(sums, &s.Counted, &s.Pinned, &s.Unpinned)...)
+		var others SprayStats
+		return kernel.SumCounters(o.counts, append(others.counters(), &s.Counted, &s.Pinned, &s.Unpinned)...)
 	})
 	return s, err
 }

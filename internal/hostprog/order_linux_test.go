@@ -1,6 +1,7 @@
 package hostprog
 
 import (
+	"cmp"
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
@@ -81,6 +82,7 @@ func (o *orderTest) stats(t *testing.T) OrderStats {
 type orderSegment struct {
 	six     bool
 	port    uint16
+	to      uint16 // 0: 80
 	seq     uint32
 	payload int
 	flags   byte
@@ -97,7 +99,7 @@ func (s orderSegment) tuple() *flowcell.FiveTuple {
 func (s orderSegment) bytes() []byte {
 	tcp := make([]byte, 20+s.payload)
 	binary.BigEndian.PutUint16(tcp, s.port)
-	binary.BigEndian.PutUint16(tcp[2:], 80)
+	binary.BigEndian.PutUint16(tcp[2:], cmp.Or(s.to, 80))
 	binary.BigEndian.PutUint32(tcp[4:], s.seq)
 	tcp[12], tcp[13] = 5<<4, s.flags|flowcell.FlagACK
 	from, to := orderFrom, orderTo

@@ -129,12 +129,16 @@ func (o *Spray) Stats() (s SprayStats, err error) {
 	return s, err
 }
 
+// counters lists the counters in the order of the enum in bpf/spray.c.
+func (s *SprayStats) counters() []*uint64 {
+	return []*uint64{&s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
+		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows, &s.Marked, &s.UnprovenMarks, &s.Peers,
+		&s.Late.HandedOver, &s.Late.Returned, &s.Forwarded, &s.ForwardedLong}
+}
+
 func (o *Spray) readStats() (SprayStats, error) {
 	var s SprayStats
-	// The order of the enum in bpf/spray.c.
-	if err := kernel.SumCounters(o.counts, &s.Encapsulated, &s.Passed, &s.Refused, &s.NoPath, &s.TooLong, &s.Malformed, &s.Flows, &s.Flowcells, &s.Chosen,
-		&s.Seen, &s.Plain, &s.Unattended, &s.Broken, &s.Long.Sent, &s.Long.Bytes, &s.Long.Again, &s.Datagrams, &s.DatagramFlows, &s.Marked, &s.UnprovenMarks, &s.Peers,
-		&s.Late.HandedOver, &s.Late.Returned, &s.Forwarded, &s.ForwardedLong); err != nil {
+	if err := kernel.SumCounters(o.counts, s.counters()...); err != nil {
 		return s, err
 	}
 	var word pathWord

@@ -3,6 +3,7 @@ package hostsetup
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -32,6 +33,9 @@ func Cleanup() (removed []string, err error) {
 	s.close(err == nil)
 	if err != nil {
 		return removed, fmt.Errorf("clean up the host: %w", err)
+	}
+	if keys := s.Unknown(); len(keys) > 0 {
+		removed = append(removed, fmt.Sprintf("left to the version of weft that made it: %s", strings.Join(keys, ", ")))
 	}
 	return removed, nil
 }

@@ -163,7 +163,11 @@ func (s *Setup) saveSettings(p Plan) error {
 		if p.TUN != "" && (strings.HasPrefix(c.Key, own) || strings.HasPrefix(c.Key, own6)) {
 			continue
 		}
-		i := slices.IndexFunc(s.state.Sysctls, func(v savedValue) bool { return v.Key == c.Key })
+		same := func(v savedValue) bool { return v.Key == c.Key }
+		if slices.ContainsFunc(s.state.Unknown, same) {
+			continue
+		}
+		i := slices.IndexFunc(s.state.Sysctls, same)
 		if i >= 0 {
 			news = news || s.state.Sysctls[i].Set != c.Value
 			s.state.Sysctls[i].Set = c.Value
@@ -244,14 +248,22 @@ func (s *Setup) undo() error {
 	if err != nil {
 		return err
 	}
+	if len(s.state.Unknown) > 0 {
+		s.state.Sysctls, s.state.LinkLocal = nil, nil
+		return s.file().write(s.state)
+	}
 	return s.file().remove()
 }
+
+// Unknown names settings that a later version of weft has made before it crashed, and that this
+// one does not know. They stay as they are, and written down, until that version runs again.
+func (s *Setup) Unknown() []string { return s.state.unknownKeys() }
 
 // close lets go of the namespace, for good: without leaving a directory.
 func (s *Setup) close(forGood bool) {
 	s.h.Close()
 	s.kept.close()
-	if forGood {
+	if forGood && len(s.state.Unknown) == 0 {
 		s.lock.Remove(stateName, stateName+".new", StatusSocket)
 	} else {
 		s.lock.Release()

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -26,7 +27,14 @@ type hostState struct {
 	Sysctls []savedValue `json:"sysctls"` // in the order of their change
 
 	LinkLocal *addedAddress `json:"link_local,omitempty"` // which was not there before
+
+	// Unknown are settings in the file that this version does not make, or not with such values: a
+	// later version that has crashed has. They are left as they are, and stay in the file for it.
+	Unknown []savedValue `json:"-"`
 }
+
+// maxUnknown bounds the settings of later versions.
+const maxUnknown = 64
 
 // savedValue is a setting that was changed. It is put back only if nobody has
 // changed it since.
@@ -81,9 +89,13 @@ func (f stateFile) read() (hostState, error) {
 	if json.NewDecoder(file).Decode(&s) != nil || s.Boot != now.Boot || s.Netns != now.Netns {
 		return now, nil // cut short before anything was changed, or of another time
 	}
-	for _, v := range s.Sysctls {
-		if err := v.check(); err != nil {
-			return now, fmt.Errorf("%s: %w; remove the file", f, err)
+	all := s.Sysctls
+	s.Sysctls = nil
+	for _, v := range all {
+		if v.check() == nil {
+			s.Sysctls = append(s.Sysctls, v)
+		} else if s.Unknown = append(s.Unknown, v); len(s.Unknown) > maxUnknown {
+			return now, fmt.Errorf("%s has more than %d settings that this version of weft does not make; remove the file", f, maxUnknown)
 		}
 	}
 	if a := s.LinkLocal; a != nil {
@@ -118,7 +130,16 @@ func (v savedValue) check() error {
 	return nil
 }
 
+// unknownKeys names the settings that are left to a later version, as text for a terminal.
+func (s *hostState) unknownKeys() (keys []string) {
+	for _, v := range s.Unknown {
+		keys = append(keys, fmt.Sprintf("%.80q", v.Key))
+	}
+	return keys
+}
+
 func (f stateFile) write(s hostState) error {
+	s.Sysctls = slices.Concat(s.Sysctls, s.Unknown)
 	b, err := json.Marshal(s)
 	if err != nil {
 		return err

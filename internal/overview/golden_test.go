@@ -116,6 +116,16 @@ func big() Host {
 	return h
 }
 
+// containers is a host with containers, in a fabric with others.
+func containers() Host {
+	h := healthy()
+	h.Behind = []Behind{{Prefix: "10.244.0.0/24", Host: "10.0.0.2", Rack: "e0.0", Own: true},
+		{Prefix: "10.244.1.0/24", Host: "10.0.1.2", Rack: "e0.1"}, {Prefix: "10.244.2.0/24", Host: "10.0.1.2", Rack: "e0.1"},
+		{Prefix: "10.244.3.0/24", Host: "10.9.9.9"}}
+	h.Offload.Forwarded, h.Offload.ForwardedLong = 16, 1
+	return h
+}
+
 func hosts() map[string]Host {
 	starting := healthy()
 	starting.Uptime = 1
@@ -154,7 +164,7 @@ func hosts() map[string]Host {
 	troubled.Failures.Paths[0].State, troubled.Failures.Paths[0].Why, troubled.Failures.Paths[0].Loss = "quarantined", "probes not answered", 0.5
 
 	all := map[string]Host{"host_healthy": healthy(), "host_starting": starting, "host_plain": plain, "host_slow": slow, "host_away": away,
-		"host_tunnel": tunnel, "host_troubled": troubled, "host_big": big()}
+		"host_tunnel": tunnel, "host_containers": containers(), "host_troubled": troubled, "host_big": big()}
 	maps.Copy(all, blaming())
 	return all
 }

@@ -32,6 +32,9 @@ type Host struct {
 	BGP      *BGP      `json:"bgp"`
 	Supers   *Supers   `json:"super_segments"`
 
+	Behind        []Behind `json:"behind"`
+	BehindUnnamed int      `json:"behind_unnamed"`
+
 	Congestion []Congestion `json:"congestion"`
 	QCN        *Part        `json:"qcn"`
 	Scheduler  *Scheduler   `json:"scheduler"`
@@ -209,7 +212,11 @@ type Offload struct {
 	NoPath     uint64 `json:"no_path"`
 	TooLong    uint64 `json:"too_long"`
 	Broken     uint64 `json:"broken"`
-	Bounces    []Sent `json:"bounces"`
+
+	Forwarded     uint64 `json:"forwarded"`
+	ForwardedLong uint64 `json:"forwarded_long"`
+
+	Bounces []Sent `json:"bounces"`
 }
 
 // Sent is what was sent to a bouncing switch, or by a path of a tunnel.

@@ -57,6 +57,7 @@ func (h *Host) problems(before *Host) (all []Problem) {
 	all = append(all, h.rackProblems()...)
 	all = append(all, h.muteProblems()...)
 	all = append(all, h.pathProblems()...)
+	all = append(all, h.behindProblems()...)
 	all = append(all, h.lateProblems()...)
 	all = append(all, h.learnt()...)
 	all = append(all, h.Scheduler.problems()...)

@@ -19,7 +19,7 @@ func (h *Host) View(before *Host, elapsed time.Duration) View {
 	if before == nil || !since(elapsed, h.Process, before.Process) {
 		before = nil
 	}
-	v := View{Who: "host", About: h.about(), Problems: h.problems(before), Tables: []Table{h.pathTable(before, elapsed), h.rackTable()}}
+	v := View{Who: "host", About: h.about(), Forwards: h.forwards(), Problems: h.problems(before), Tables: []Table{h.pathTable(before, elapsed), h.rackTable()}}
 	if h.Address != "" {
 		v.Who += " " + h.Address
 	}

@@ -22,6 +22,9 @@ func (v View) Text(rows, columns int) string {
 	if v.About != "" {
 		lines = append(lines, cut(v.About, columns))
 	}
+	if v.Forwards != "" {
+		lines = append(lines, cut(v.Forwards, columns))
+	}
 	left := rows - len(lines)
 	problems := v.problems(columns, v.forProblems(left))
 	left -= len(problems)

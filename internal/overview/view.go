@@ -14,6 +14,8 @@ type View struct {
 	Verdict string // one of the Verdict constants
 	Why     string
 	About   string // how it is configured
+	// Forwards is what a host forwards, and for whom; "" for nothing.
+	Forwards string
 	// Problems come in the order of their weight.
 	Problems []Problem
 	Tables   []Table

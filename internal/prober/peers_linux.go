@@ -92,20 +92,20 @@ func pause(took time.Duration) time.Duration {
 // connections, it is not asked for all of them: those of before still are. Nor is it
 // during the pause after a look.
 func (p *Prober) lookAround() {
-	var known []netip.Addr
+	var known map[netip.Addr]bool
 	var next time.Time
 	for {
 		if began := time.Now(); !began.Before(next) && p.opened.changed(began) {
 			if all, err := p.kernel.peers(p.self.Is6()); err == nil {
-				known = slices.Collect(maps.Keys(all))
+				known = all
 			} else {
 				p.opened.late = time.Time{} // look again at the next turn
 			}
 			next = began.Add(pause(time.Since(began)))
 		}
-		active := known
+		active := slices.Collect(maps.Keys(known))
 		if p.also != nil {
-			active = append(active[:len(active):len(active)], p.also()...)
+			active = append(active, further(known, p.also())...)
 		}
 		if len(active) > 0 {
 			p.lookout.Active(active...)
@@ -116,4 +116,22 @@ func (p *Prober) lookAround() {
 		case <-time.After(lookEvery):
 		}
 	}
+}
+
+// mostFurther bounds the hosts that are probed only because this one forwards packets to them. It
+// is half of what liveness.Config.MaxDestinations is by default: whatever containers send, the
+// host's own traffic has its paths probed.
+const mostFurther = 128
+
+// further returns those of a list that are not known, at most mostFurther.
+func further(known map[netip.Addr]bool, list []netip.Addr) (more []netip.Addr) {
+	for _, a := range list {
+		if len(more) == mostFurther {
+			break
+		}
+		if !known[a] {
+			more = append(more, a)
+		}
+	}
+	return more
 }

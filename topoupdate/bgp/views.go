@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 
 	"weft/topology"
 	"weft/topology/graph"
@@ -15,8 +16,31 @@ type Views struct {
 	Fabric6 *topology.Topology // nil: the host or the fabric has no IPv6
 }
 
+// likeliest returns a host's addresses, those within a switch's prefixes first, then others that
+// the graph has as a host's. Last come those that lie within what is behind a host, as the addresses of
+// bridges for containers do.
+func likeliest(g *graph.Graph, own []netip.Addr) []netip.Addr {
+	rank := make(map[netip.Addr]int)
+	for _, a := range own {
+		if _, ok := g.ByAddr(a); !ok {
+			rank[a] = 2
+			continue
+		}
+		rank[a] = 1
+		for id := graph.NodeID(g.NumHosts()); int(id) < g.NumNodes(); id++ {
+			if slices.ContainsFunc(g.Node(id).Prefixes, func(p netip.Prefix) bool { return p.Contains(a) }) {
+				rank[a] = 0
+				break
+			}
+		}
+	}
+	list := slices.Clone(own)
+	slices.SortStableFunc(list, func(a, b netip.Addr) int { return rank[a] - rank[b] })
+	return list
+}
+
 // ViewsOf returns a graph as the first of a host's addresses of each family sees it that the
-// graph has. It fails if it has none of IPv4. Without IPv6 at all bouncing switches there is
+// graph has, those within a switch's prefixes first. It fails if it has none of IPv4. Without IPv6 at all bouncing switches there is
 // none of IPv6.
 func ViewsOf(g *graph.Graph, own []netip.Addr) (Views, error) {
 	return viewsBy(g, own, topology.FromGraph)
@@ -45,7 +69,7 @@ func reaches(t *topology.Topology) bool {
 }
 
 func viewsBy(g *graph.Graph, own []netip.Addr, from func(*graph.Graph, netip.Addr) (*topology.Topology, error)) (v Views, err error) {
-	for _, a := range own {
+	for _, a := range likeliest(g, own) {
 		id, ok := g.Behind(a)
 		switch {
 		case !ok || int(id) >= g.NumHosts():

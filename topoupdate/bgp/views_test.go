@@ -122,3 +122,28 @@ func TestGrowth(t *testing.T) {
 		t.Error("what has gone again is taken")
 	}
 }
+
+// Addresses of bridges for containers, which the kernel may list first, are not the ones that a
+// host is known by in the fabric.
+func TestViewsOf_bridges(t *testing.T) {
+	for name, h1 := range map[string]string{
+		"heard":  `h1: {addresses: [172.17.0.1, 192.168.1.2, "fd00:244:1::1", "2001:db8:1::2"]}`,
+		"behind": `h1: {addresses: [192.168.1.2, "2001:db8:1::2"], prefixes: [172.17.0.0/16, "fd00:244:1::/64"]}`,
+	} {
+		g, err := graph.Parse([]byte(strings.Replace(dual, `h1: {addresses: [192.168.1.2, "2001:db8:1::2"]}`, h1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var own []netip.Addr
+		for _, a := range []string{"fd00:244:1::1", "172.17.0.1", "2001:db8:1::2", "192.168.1.2"} {
+			own = append(own, netip.MustParseAddr(a))
+		}
+		v, err := ViewsOf(g, own)
+		if err != nil || v.Fabric6 == nil {
+			t.Fatalf("%s: %+v, %v", name, v, err)
+		}
+		if four, six := v.Fabric.Node(0).Addr, v.Fabric6.Node(0).Addr; four != own[3] || six != own[2] {
+			t.Errorf("%s: seen as %v and %v, want %v and %v", name, four, six, own[3], own[2])
+		}
+	}
+}

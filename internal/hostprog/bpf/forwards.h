@@ -10,8 +10,9 @@ volatile const __u32 network_mtu = 0;
 
 /*
  * clamp has the other end of a connection send no more at once than goes with the outer header: it
- * lowers the MSS of a SYN (RFC 9293 §3.7.1), which all known stacks have as the first option. The host's own TCP knows from its route. A container
- * does not, and the kernel tells it no more often than once a second, to all that it sends to.
+ * lowers the MSS of a SYN (RFC 9293 §3.7.1), which all known stacks have as the first option. The
+ * host's own TCP knows from its route. A container does not, and the kernel tells it no more often
+ * than once a second, to all that it sends to.
  */
 static __noinline int clamp(struct __sk_buff *skb, const struct inner *in, const struct rack *rack)
 {
@@ -27,6 +28,8 @@ static __noinline int clamp(struct __sk_buff *skb, const struct inner *in, const
 		return 0;
 	if (rack->longest && rack->longest < longest)
 		longest = rack->longest;
+	if (longest <= sizeof(struct ipv6) + 20)
+		return 0;
 	mss = longest - sizeof(struct ipv4) - 20;
 	if (in->six)
 		mss = longest - sizeof(struct ipv6) - 20;

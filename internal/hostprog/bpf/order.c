@@ -535,7 +535,7 @@ SEC("socket") int weft_order_filter(struct __sk_buff *skb)
 }
 
 /* States of the kernel's sockets in which one receives. */
-enum { TCP_SYN_SENT = 2 };
+enum { TCP_SYN_SENT = 2, TCP_LISTEN = 10 };
 #define CONNECTED (1 << 1 | 1 << TCP_SYN_SENT | 1 << 4 | 1 << 5 | 1 << 8 | 1 << 9 | 1 << 11)
 
 /* socket_of returns the state of the kernel's socket of a flow; 0: there is none. */
@@ -585,7 +585,8 @@ static __always_inline void answer(struct __sk_buff *skb, struct note *note)
 	state = socket_of(skb, &f->key);
 	if (!note->may_restart) {
 		f->far &= ~KNOWN;
-		if (1 << state & CONNECTED || (!state && is_forwarded(&f->key)))
+		/* A port that leads to a container may have a listener here, too: Docker's proxy is one. */
+		if (1 << state & CONNECTED || ((!state || state == TCP_LISTEN) && is_forwarded(&f->key)))
 			f->far |= REAL;
 		else if (!state && forwarding)
 			f->far |= NOBODYS;
