@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -178,7 +179,7 @@ func TestWalk_findsEverySwitch(t *testing.T) {
 			}
 		}
 		for from, list := range by {
-			if from == to {
+			if from == to && !c.plain { // it runs weft, and answers each time
 				continue
 			}
 			for i := Burst; i < len(list); i++ { // Linux allows six in a row
@@ -269,4 +270,64 @@ func FuzzReceive(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Whoever cannot see the packets is not taken for a switch: quotes without their addresses, errors
+// that went to somebody else, and numbers that begin at one.
+func TestWalk_forgedAnswers(t *testing.T) {
+	for _, addressed := range []bool{false, true} {
+		w, n := newWalk(t, 1, netip.MustParseAddr("10.3.1.3"))
+		n.short = true
+		var sent [][]byte
+		for p, ok := w.Next(start); ok; p, ok = w.Next(start) {
+			sent = append(sent, p.Bytes)
+		}
+		evil := netip.MustParseAddr("203.0.113.66")
+		for id := range 200 {
+			for _, b := range sent {
+				b = slices.Clone(b)
+				binary.BigEndian.PutUint16(b[4:], uint16(id)) // guessed
+				if !addressed {
+					binary.BigEndian.PutUint16(b[4:], binary.BigEndian.Uint16(sent[id%len(sent)][4:])) // known
+					clear(b[12:20])
+				}
+				w.Receive(n.icmp(evil, icmpTimeExceeded, 0, b), start)
+			}
+		}
+		for i, p := range w.Paths() {
+			for k := range p.Hops {
+				if s := w.Stats(i, k); s.From[evil] > 0 {
+					t.Errorf("addresses %t: path %d hop %d: %d forged answers", addressed, i, k, s.From[evil])
+				}
+			}
+		}
+	}
+}
+
+// A target without weft answers as rarely as Linux lets it, and that is no loss of any path.
+func TestWalk_limitedTarget(t *testing.T) {
+	to := netip.MustParseAddr("10.3.1.3")
+	w, n := newWalk(t, 5, to)
+	n.plain = true
+	tokens, at := 6.0, start
+	now := start
+	for ; !w.Done() && now.Sub(start) < 5*time.Minute; now = now.Add(50 * time.Millisecond) {
+		for p, ok := w.Next(now); ok; p, ok = w.Next(now) {
+			a := n.send(p.Bytes)
+			if from, _ := encap.InnerSource(a); from == to {
+				tokens, at = min(6, tokens+now.Sub(at).Seconds()), now
+				if tokens < 1 {
+					continue
+				}
+				tokens--
+			}
+			w.Receive(a, now.Add(300*time.Microsecond))
+		}
+		w.Expire(now)
+	}
+	for i, p := range w.Paths() {
+		if s := w.Stats(i, len(p.Hops)-1); s.Answered != 5 || s.Lost != 0 {
+			t.Errorf("path %d: the target: %d answered, %d lost", i, s.Answered, s.Lost)
+		}
+	}
 }

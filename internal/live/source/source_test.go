@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/internal/kernel"
@@ -138,5 +139,25 @@ func TestBothEnds(t *testing.T) {
 	})
 	if len(got) != 2 || got[0].From != "a" || got[0].OutOfOrder != 10 || got[1].From != "c" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A socket's path leads to a host of another network namespace, too. Its counters are told, and
+// not those of this one's devices and connections.
+func TestHost_elsewhere(t *testing.T) {
+	n := uint64(0)
+	h := LocalHost(func(context.Context) ([]byte, error) { n += 1e6; return []byte(status("fat-tree:k=4", n)), nil })
+	h.conns = func() ([]kernel.Connection, error) { t.Error("connections are asked for"); return nil, nil }
+	h.ports = func() (map[string]PortCount, error) { t.Error("devices are asked for"); return nil, nil }
+	h.here = func(a netip.Addr) bool { return a != netip.MustParseAddr("10.0.0.2") }
+	if _, err := h.Fabric(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.Sample(t.Context())
+	if err != nil || !strings.Contains(s.Trouble, "10.0.0.2") || !strings.Contains(s.Trouble, "network namespace") || len(s.Ways) == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if !isHere(netip.MustParseAddr("127.0.0.1")) || isHere(netip.MustParseAddr("192.0.2.1")) {
+		t.Error("whose addresses are those of this namespace?")
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -396,5 +397,45 @@ func TestListen_unix(t *testing.T) {
 	}
 	if _, err := Listen(path, false); err == nil {
 		t.Error("a file was replaced")
+	}
+}
+
+// Serve returns once no request is answered any more: nothing asks the source after that, and no
+// goroutine is left.
+func TestServe_endsWithItsRequests(t *testing.T) {
+	l, err := Listen("127.0.0.1:0", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := runtime.NumGoroutine()
+	url := strings.TrimSuffix(l.URL(""), "/")
+	ctx, cancel := context.WithCancel(t.Context())
+	s := New(newFake(2), Options{Interval: MinInterval})
+	done := make(chan error)
+	go func() { done <- s.Serve(ctx, l) }()
+	var streams []func() (string, string)
+	for range 5 {
+		streams = append(streams, events(t, url))
+	}
+	for _, next := range streams {
+		for name := ""; name != "frame"; name, _ = next() {
+		}
+	}
+	cancel()
+	if err := <-done; err != nil {
+		t.Fatal(err)
+	}
+	for _, next := range streams {
+		for name := ""; name != "end"; name, _ = next() {
+		}
+	}
+	if h := s.recorder.history(); h.Clients != 0 {
+		t.Errorf("%d clients are left", h.Clients)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	for end := time.Now().Add(30 * time.Second); runtime.NumGoroutine() > before; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+		}
 	}
 }
