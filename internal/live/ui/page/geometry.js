@@ -43,9 +43,11 @@ export function box(picture, m, i) {
   const text = label(n);
   const small = n.tier === 0 && m.turned;
   if (small) return { w: Math.min(12, room * 0.62), h: 12, label: text.length > 21 ? text.slice(0, 20) + "…" : text, size: Math.min(10.5, room * 0.8), turned: true };
-  for (const size of [12, 11, 10, 9, 8.5]) {
-    const wide = text.length * size * 0.61 + (size > 10 ? 8 : 3);
-    if (wide <= room - 4) return { w: wide, h: 22, label: text, size };
+  for (const t of n.members > 1 ? [text, n.name.split(" and ")[0] + "+"] : [text]) {
+    for (const size of [12, 11, 10, 9, 8.5]) {
+      const wide = t.length * size * 0.61 + (size > 10 ? 8 : 3);
+      if (wide <= room - 4) return { w: wide, h: 22, label: t, size };
+    }
   }
   const fits = Math.floor((room - 6) / 6.2); // of the letters of a long name
   if (fits >= 4) return { w: room - 2, h: 22, label: text.slice(0, fits - 1) + "…", size: 10 };
