@@ -62,8 +62,9 @@ func TestUI_onHost(t *testing.T) {
 				return
 			}
 		}
-		t.Fatalf("not in time: %s: %+v", what, f)
+		t.Fatalf("not in time: %s: %+v, %+v, %q", what, f.Total, f.Ways, f.Trouble)
 	}
+	await("a frame", func(f *live.Frame) bool { return f.Seq > 0 })
 	var fabric live.Fabric
 	get("fabric", &fabric)
 	if fabric.Kind != live.KindHost || len(fabric.Links) != 48 || strings.Contains(fabric.About, "up ") {

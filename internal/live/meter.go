@@ -103,15 +103,19 @@ func within[T any](all []T, most int, more *int) []T {
 	return all
 }
 
-// short makes a text of others fit to be shown: it cuts one that is too long, and has a space for
-// what a terminal would take for a command.
-func short(text string) string {
-	text = strings.Map(func(r rune) rune {
+// Printable has a space for each control character, which a terminal would take for a command.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
 			return ' '
 		}
 		return r
-	}, text[:min(len(text), 4*maxText)])
+	}, text)
+}
+
+// short makes a text of others fit to be shown: printable, and not too long.
+func short(text string) string {
+	text = Printable(text[:min(len(text), 4*maxText)])
 	if len(text) <= maxText {
 		return text
 	}

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"weft/internal/live"
@@ -81,7 +80,11 @@ func (s *Screen) title(fabric *live.Fabric, f *live.Frame) string {
 }
 
 func totals(t *live.Total) string {
-	return fmt.Sprintf("delivered %sbit/s  busiest %s  longest queue %sB  drops %d  down %d  connections %d", rate(t.Delivered), percent(t.Use), size(t.Queue), t.Drops, t.Down, t.Conns)
+	delivered := rate(t.Delivered)
+	if !strings.Contains(delivered, " ") {
+		delivered += " "
+	}
+	return fmt.Sprintf("delivered %sbit/s  busiest %s  longest queue %sB  drops %d  down %d  connections %d", delivered, percent(t.Use), size(t.Queue), t.Drops, t.Down, t.Conns)
 }
 
 // ramp are letters for how much, from nothing to all.
@@ -187,12 +190,7 @@ func (s *Screen) line(r row, selected bool, width int) string {
 
 // cut leaves out what does not fit, and what a terminal would take for a command.
 func cut(s string, width int) string {
-	s = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
-			return ' '
-		}
-		return r
-	}, s)
+	s = live.Printable(s)
 	if utf8.RuneCountInString(s) <= width {
 		return s
 	}
