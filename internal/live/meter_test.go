@@ -102,3 +102,41 @@ func TestRound(t *testing.T) {
 		}
 	}
 }
+
+// A clock that jumps makes no rate that is not so: back, none is known; forward, the time counts.
+// What is kept stays bounded.
+func TestMeter_clockJumps(t *testing.T) {
+	f := fatTree(t, "fat-tree:k=2")
+	var m Meter
+	r := Ring{For: time.Minute}
+	at, bytes := day, uint64(0)
+	for i := range 300 {
+		switch i {
+		case 100:
+			at = at.Add(-time.Hour)
+		case 200:
+			at = at.Add(2 * time.Hour)
+		}
+		at, bytes = at.Add(time.Second), bytes+1e6/8
+		s := Sample{At: at, Links: make([]LinkSample, len(f.Links))}
+		s.Links[0].Up = known(bytes, 1, 0, 0)
+		frame := m.Next(f, s)
+		want := 1e6
+		switch i {
+		case 0, 100:
+			want = 0
+		case 200:
+			want = 139 // in two hours and a second
+		}
+		if got := frame.Links[0].Up.Rate; got != want || frame.Seconds < 0 {
+			t.Errorf("frame %d: %v bit/s in %v s, want %v", i, got, frame.Seconds, want)
+		}
+		r.Add(frame)
+		if r.Latest() != frame || r.Len() > KeepFrames {
+			t.Fatalf("frame %d is not kept, or %d are", i, r.Len())
+		}
+	}
+	if n := r.Len(); n != 61 {
+		t.Errorf("%d frames of a minute", n)
+	}
+}

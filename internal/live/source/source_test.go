@@ -161,3 +161,42 @@ func TestHost_elsewhere(t *testing.T) {
 		t.Error("whose addresses are those of this namespace?")
 	}
 }
+
+// A daemon that ends and begins anew counts from 0. Until it answers nothing is told, and then no
+// rate that is not so.
+func TestHost_restarts(t *testing.T) {
+	sent, down := uint64(5e9), false
+	h := NewHost(func(context.Context) ([]byte, error) {
+		if down {
+			return nil, errors.New("nobody answers")
+		}
+		sent += 1e6
+		return []byte(status("fat-tree:k=4", sent)), nil
+	}, nil, nil)
+	var m live.Meter
+	look := func() (f *live.Frame, err error) {
+		fab, err := h.Fabric(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		s, err := h.Sample(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		return m.Next(fab, s), nil
+	}
+	rate := func(f *live.Frame) float64 { return f.Ways[slices.IndexFunc(f.Ways, func(w live.Way) bool { return w.Bounce == "c1.1" })].Rate }
+	for i := range 6 {
+		down = i == 3
+		if i == 4 {
+			sent = 0
+		}
+		f, err := look()
+		if (err != nil) != down {
+			t.Fatalf("look %d: %v", i, err)
+		}
+		if err == nil && (rate(f) > 0) != (i != 0 && i != 4) {
+			t.Errorf("look %d: %v bit/s", i, rate(f))
+		}
+	}
+}
