@@ -77,6 +77,9 @@ func (s *sockets) walk(ctx context.Context, w *hops.Walk, came <-chan capture.Re
 			take(w, &r)
 			continue
 		case err := <-ended:
+			if err == nil {
+				err = errors.New("the socket was closed")
+			}
 			return fmt.Errorf("answers cannot be read: %w", err)
 		case now := <-tick.C:
 			for p, ok := w.Next(now); ok; p, ok = w.Next(now) {

@@ -185,7 +185,9 @@ func TestHost_restarts(t *testing.T) {
 		}
 		return m.Next(fab, s), nil
 	}
-	rate := func(f *live.Frame) float64 { return f.Ways[slices.IndexFunc(f.Ways, func(w live.Way) bool { return w.Bounce == "c1.1" })].Rate }
+	rate := func(f *live.Frame) float64 {
+		return f.Ways[slices.IndexFunc(f.Ways, func(w live.Way) bool { return w.Bounce == "c1.1" })].Rate
+	}
 	for i := range 6 {
 		down = i == 3
 		if i == 4 {
