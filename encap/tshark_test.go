@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -228,4 +229,22 @@ func dataPacket(random *rand.Rand) tsharktest.Packet {
 		w["weft.flowcell"], w["weft.segment"] = fmt.Sprint(n.Cell()), fmt.Sprint(n.Index())
 	}
 	return tsharktest.Packet{IP: b, Want: w}
+}
+
+// A capture with --snap has the beginnings of packets. Nothing in them is said to be broken, and
+// lengths are those on the wire.
+func TestTshark_cutPackets(t *testing.T) {
+	tsharktest.Require(t)
+	random := rand.New(rand.NewPCG(24, 3))
+	var all []tsharktest.Packet
+	for range 30 {
+		for _, p := range []tsharktest.Packet{tunnelPacket(t, random, ""), tunnelPacket(t, random, "gmac"), probePacket(t, random, false), probePacket(t, random, true)} {
+			p.Cut = 1
+			if n, err := strconv.Atoi(p.Want["weft.probe.padding"]); err == nil {
+				p.Cut = max(0, n-4) // behind Via
+			}
+			all = append(all, p)
+		}
+	}
+	tsharktest.Check(t, all)
 }

@@ -16,6 +16,8 @@ import (
 	"weft/internal/capture"
 	"weft/internal/capture/file"
 	"weft/internal/capture/session"
+	"weft/internal/capture/stream"
+	"weft/internal/capture/tap"
 	"weft/internal/config"
 	"weft/topology"
 )
@@ -225,13 +227,16 @@ type captureJSON struct {
 // close ends a capture and says what became of it.
 func (s *sink) close(errOut io.Writer, res session.Result, a *capture.Annotator, notes []string) error {
 	j := captureJSON{Version: captureVersion, Seen: res.Seen, Matched: res.Matched, Dropped: res.Dropped, Late: res.Late, Forgotten: a.Forgotten(), Notes: append([]string{}, notes...)}
+	for _, name := range res.Ended {
+		j.Notes = append(j.Notes, name+" ended before the capture did: its later packets are missing")
+	}
 	if j.Dropped == nil {
 		j.Dropped = make(map[string]uint64)
 	}
 	var failed error
 	if s.file != nil {
 		for name, n := range res.Dropped {
-			s.file.Dropped(name, n)
+			s.file.Dropped(dropsOf(name), n)
 		}
 		failed = s.file.Close()
 		j.Written, j.Bytes = s.file.Packets(), s.file.Bytes()
@@ -242,6 +247,9 @@ func (s *sink) close(errOut io.Writer, res session.Result, a *capture.Annotator,
 	}
 	if s.f.json {
 		return errors.Join(failed, printJSON(s.out, j))
+	}
+	for _, note := range j.Notes[len(notes):] {
+		fmt.Fprintln(errOut, "note:", note)
 	}
 	line := fmt.Sprintf("%d packets seen, %d wanted", j.Seen, j.Matched)
 	if s.file != nil {
@@ -264,8 +272,17 @@ func (s *sink) close(errOut io.Writer, res session.Result, a *capture.Annotator,
 	return failed
 }
 
+// dropsOf is the interface of a file at which the drops of a source are written. The daemon counts
+// those of its three together, and most are of what arrives.
+func dropsOf(source string) string {
+	if host, own := strings.CutSuffix(source, stream.Name); own && (host == "" || strings.HasSuffix(host, ":")) {
+		return host + tap.Arrived
+	}
+	return source
+}
+
 func writeTrace(name string, t *capture.Timeline) error {
-	to, err := os.OpenFile(name, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+	to, err := file.CreateOwn(name)
 	if err != nil {
 		return cannotWrite("trace", name, err)
 	}

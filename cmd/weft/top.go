@@ -10,7 +10,6 @@ import (
 	tea "github.com/charmbracelet/bubbletea"
 	"github.com/spf13/cobra"
 
-	"weft/internal/kernel"
 	"weft/internal/live"
 	"weft/internal/live/source"
 	"weft/internal/live/top"
@@ -71,7 +70,7 @@ func (f *topFlags) open(ctx context.Context) (live.Source, error) {
 	if _, err := parseHostStatus(ctx, f.socket); err != nil {
 		return nil, fmt.Errorf("top: %w", err)
 	}
-	return source.NewHost(func(ctx context.Context) ([]byte, error) { return askStatus(ctx, f.socket) }, kernel.Connections, source.Ports), nil
+	return source.LocalHost(func(ctx context.Context) ([]byte, error) { return askStatus(ctx, f.socket) }), nil
 }
 
 // pictureJSON is a frame with what it is of.

@@ -89,9 +89,9 @@ it, since that of the packet inside is. The packets are in data's class. At a te
 is drawn anew while it runs; elsewhere it is printed at the end.
 
 Linux answers one host once a second, and a few times in a row (net.ipv4.icmp_ratelimit). So
-each switch is asked once in --interval, and paths that share a switch ask it in turn. With
-a smaller interval hops that answer no more look as if they lost packets. What a hop
-loses and the hops behind it do not lose are answers, not packets.
+each switch is asked once in --interval, and so is a target that does not run weft. Paths that
+share one ask it in turn. With a smaller interval hops that answer no more look as if they
+lost packets. What a hop loses and the hops behind it do not lose are answers, not packets.
 
 The fabric, the address and the carrier are those of the weft host that runs here; without one,
 give --topology. The target need not run weft. It needs CAP_NET_RAW.`,

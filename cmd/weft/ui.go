@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"weft/internal/kernel"
 	"weft/internal/live"
 	"weft/internal/live/source"
 	"weft/internal/live/ui"
@@ -90,7 +89,7 @@ which that takes.`,
 			if _, err := parseHostStatus(cmd.Context(), socket); err != nil {
 				return fmt.Errorf("ui: %w", err)
 			}
-			src := source.NewHost(func(ctx context.Context) ([]byte, error) { return askStatus(ctx, socket) }, kernel.Connections, source.Ports)
+			src := source.LocalHost(func(ctx context.Context) ([]byte, error) { return askStatus(ctx, socket) })
 			return f.serve(cmd.Context(), cmd, src)
 		},
 	}

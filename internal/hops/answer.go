@@ -11,7 +11,10 @@ import (
 // answer is what came back.
 type answer struct {
 	from    netip.Addr
+	to      netip.Addr
 	reached bool // the target has answered
+	byWeft  bool // and runs weft: nothing is quoted
+	quoted  ends // of the first header that is quoted
 	// What tells which packet it is about. token is 0 if the quote is too short.
 	token uint64
 	outer uint16 // the ID of the outer header; 0 if there is none
@@ -36,7 +39,7 @@ func parseAnswer(b []byte) (a answer, ok bool) {
 	if p.Parse(b) != nil || p.Fragment || p.Extensions {
 		return a, false
 	}
-	a.from = p.Flow.Src.IP()
+	a.from, a.to = p.Flow.Src.IP(), p.Flow.Dst.IP()
 	at := ip6Header
 	if b[0]>>4 == 4 {
 		at = int(b[0]&0xf) * 4
@@ -47,7 +50,7 @@ func parseAnswer(b []byte) (a answer, ok bool) {
 		if err != nil || probe.Kind != encap.ProbeReply {
 			return a, false
 		}
-		a.token, a.reached = probe.Token, true
+		a.token, a.reached, a.byWeft = probe.Token, true, true
 		return a, true
 	case flowcell.ProtoICMP:
 		if len(body) < icmpHeader || body[0] != icmpTimeExceeded && body[0] != icmpUnreachable {
@@ -68,7 +71,7 @@ func parseAnswer(b []byte) (a answer, ok bool) {
 // quote finds out about which packet an error is. As little as eight bytes behind the first
 // header may be there (RFC 792), or behind a header of IPv6.
 func (a *answer) quote(b []byte) bool {
-	for range 2 {
+	for i := range 2 {
 		proto, at := byte(0), 0
 		switch {
 		case len(b) >= 20 && b[0]>>4 == 4:
@@ -83,6 +86,9 @@ func (a *answer) quote(b []byte) bool {
 		}
 		if at < 20 || at > len(b) {
 			return a.outer != 0
+		}
+		if i == 0 {
+			a.quoted = ends{source(b), destination(b)}
 		}
 		b = b[at:]
 		switch proto {

@@ -41,6 +41,7 @@ type Walk struct {
 	turns   []turn    // who is asked, switch by switch
 	waiting map[uint64]*asked
 	outer   uint16
+	err     error // a packet could not be made
 }
 
 // Stats is what is known of a hop of a path.
@@ -65,9 +66,10 @@ func (s *Stats) Median() time.Duration {
 // place is a hop of a path.
 type place struct{ path, hop int }
 
-// turn is a switch, and the paths that ask it one after the other.
+// turn is a switch or the target, and the paths that ask it one after the other.
 type turn struct {
 	places []place
+	free   bool // a target that runs weft: it answers each time
 	next   int
 	tokens float64
 	at     time.Time
@@ -79,7 +81,12 @@ type asked struct {
 	sent  time.Time
 	outer uint16
 	sum   uint16
+	// ends are the addresses of the packet's headers, from the outermost one on.
+	ends []ends
 }
+
+// ends are the addresses of a header.
+type ends struct{ from, to netip.Addr }
 
 // New returns a Walk.
 func New(c Config, now time.Time) (*Walk, error) {
@@ -89,20 +96,16 @@ func New(c Config, now time.Time) (*Walk, error) {
 	case len(c.Paths) == 0:
 		return nil, fmt.Errorf("hops: there are no Paths")
 	}
-	w := &Walk{c: c, waiting: make(map[uint64]*asked)}
+	w := &Walk{c: c, waiting: make(map[uint64]*asked), outer: uint16(c.Random())}
 	at := make(map[string]int)
 	for i, p := range c.Paths {
 		w.stats = append(w.stats, make([]Stats, len(p.Hops)))
 		for j, h := range p.Hops {
 			w.stats[i][j].From = make(map[netip.Addr]int)
-			key := h.Name
-			if h.Target {
-				key = fmt.Sprintf("%s by path %d", h.Name, i)
-			}
-			k, known := at[key]
+			k, known := at[h.Name]
 			if !known {
 				k = len(w.turns)
-				at[key] = k
+				at[h.Name] = k
 				w.turns = append(w.turns, turn{tokens: Burst, at: now})
 			}
 			w.turns[k].places = append(w.turns[k].places, place{i, j})
@@ -119,13 +122,14 @@ type Packet struct {
 	Token  uint64
 }
 
-// Next returns a packet to send now; ok is false if there is none. Call it until then.
+// Next returns a packet to send now; ok is false if there is none. Call it until then. After an
+// error there is none any more: see Err.
 func (w *Walk) Next(now time.Time) (p Packet, ok bool) {
 	for i := range w.turns {
 		t := &w.turns[i]
 		t.tokens = min(Burst, t.tokens+float64(now.Sub(t.at))/float64(w.c.Interval))
 		t.at = now
-		if t.tokens < 1 || len(w.waiting) >= maxWaiting {
+		if t.tokens < 1 && !t.free || len(w.waiting) >= maxWaiting || w.err != nil {
 			continue
 		}
 		for range t.places {
@@ -137,9 +141,10 @@ func (w *Walk) Next(now time.Time) (p Packet, ok bool) {
 			}
 			p, err := w.packet(at, now)
 			if err != nil {
+				w.err = fmt.Errorf("packet to %s: %w", w.c.Paths[at.path].Hops[at.hop].Name, err)
 				return p, false
 			}
-			t.tokens--
+			t.tokens = max(0, t.tokens-1)
 			s.Sent++
 			s.last = now
 			return p, true
@@ -159,7 +164,7 @@ func (w *Walk) packet(at place, now time.Time) (p Packet, err error) {
 		return p, err
 	}
 	inner := b[encap.MaxOverhead:]
-	a := &asked{place: at, sent: now, sum: sumOf(inner)}
+	a := &asked{place: at, sent: now, sum: sumOf(inner), ends: []ends{{source(inner), destination(inner)}}}
 	if hop.Inner {
 		setTTL(inner, hop.TTL)
 	}
@@ -176,6 +181,7 @@ func (w *Walk) packet(at place, now time.Time) (p Packet, err error) {
 			setTTL(p.Bytes, hop.TTL)
 		}
 		p.To = destination(p.Bytes)
+		a.ends = append([]ends{{source(p.Bytes), p.To}}, a.ends...)
 	}
 	w.waiting[token] = a
 	return p, nil
@@ -203,6 +209,9 @@ func (w *Walk) Receive(b []byte, at time.Time) {
 		return // a path that is shorter than it should be, or an error of a link's
 	}
 	delete(w.waiting, token)
+	if a.byWeft {
+		w.freeTarget(hop.Name)
+	}
 	s := &w.stats[q.path][q.hop]
 	trip := max(at.Sub(q.sent), 0)
 	if trip > w.c.Timeout {
@@ -225,18 +234,42 @@ func (w *Walk) Receive(b []byte, at time.Time) {
 	}
 }
 
+// freeTarget takes note that the target runs weft: the kernel's limit of ICMP is not for it.
+func (w *Walk) freeTarget(name string) {
+	for i := range w.turns {
+		at := w.turns[i].places[0]
+		if h := w.c.Paths[at.path].Hops[at.hop]; h.Target && h.Name == name {
+			w.turns[i].free = true
+		}
+	}
+}
+
 // find returns what an answer is about: by the token, or where the quote is too short for
-// that, by the numbers in the headers.
+// that, by the numbers in the headers. A quote must have the addresses that were sent.
 func (w *Walk) find(a *answer) (uint64, *asked) {
 	if a.token != 0 {
-		return a.token, w.waiting[a.token]
+		if q := w.waiting[a.token]; q != nil && q.quotedBy(a) {
+			return a.token, q
+		}
+		return 0, nil
 	}
 	for token, q := range w.waiting {
-		if a.outer != 0 && q.outer == a.outer || a.outer == 0 && a.sum != 0 && q.sum == a.sum {
+		if (a.outer != 0 && q.outer == a.outer || a.outer == 0 && a.sum != 0 && q.sum == a.sum) && q.quotedBy(a) {
 			return token, q
 		}
 	}
 	return 0, nil
+}
+
+// quotedBy reports whether an answer quotes one of the packet's headers, and went to its source.
+// A label of SRv6 is taken out of the destination on the way.
+func (q *asked) quotedBy(a *answer) bool {
+	if a.byWeft {
+		return true
+	}
+	return slices.ContainsFunc(q.ends, func(e ends) bool {
+		return e.from == a.quoted.from && a.to == e.from && (e.to == a.quoted.to || e.to.Is6())
+	})
 }
 
 // Expire counts what has not been answered in time as lost.
@@ -249,8 +282,14 @@ func (w *Walk) Expire(now time.Time) {
 	}
 }
 
-// Done reports whether all has been sent and answered, or is lost.
+// Err is why no packet could be made; nil: none has failed.
+func (w *Walk) Err() error { return w.err }
+
+// Done reports whether all has been sent and answered, or is lost, or a packet could not be made.
 func (w *Walk) Done() bool {
+	if w.err != nil {
+		return true
+	}
 	if w.c.Count == 0 || len(w.waiting) > 0 {
 		return false
 	}
@@ -285,6 +324,14 @@ func destination(b []byte) netip.Addr {
 		return netip.AddrFrom4([4]byte(b[16:]))
 	}
 	return netip.AddrFrom16([16]byte(b[24:]))
+}
+
+// source is a packet's.
+func source(b []byte) netip.Addr {
+	if b[0]>>4 == 4 {
+		return netip.AddrFrom4([4]byte(b[12:]))
+	}
+	return netip.AddrFrom16([16]byte(b[8:]))
 }
 
 // setTTL changes the TTL of an IPv4 header without options, or a hop limit.

@@ -62,8 +62,14 @@ func (f *Fabric) Check() error {
 		if n.Name == "" || n.Tier < 0 {
 			return fmt.Errorf("fabric %s: node %d has no name, or tier %d", f.Name, i, n.Tier)
 		}
+		if short(n.Name) != n.Name {
+			return fmt.Errorf("fabric %s: node %d: its name %.20q has more than %d bytes, or control characters", f.Name, i, n.Name, maxText)
+		}
 	}
 	for _, l := range f.Links {
+		if short(l.Name) != l.Name {
+			return fmt.Errorf("fabric %s: the name of link %.20q has more than %d bytes, or control characters", f.Name, l.Name, maxText)
+		}
 		if l.A < 0 || l.B < 0 || l.A >= len(f.Nodes) || l.B >= len(f.Nodes) || f.Nodes[l.A].Tier >= f.Nodes[l.B].Tier {
 			return fmt.Errorf("fabric %s: link %s does not lead from a node to one of a higher tier", f.Name, l.Name)
 		}

@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strings"
 	"time"
+	"unicode"
 )
 
 // Meter makes Frames of Samples, each by what has been counted since the one before. The zero
@@ -67,11 +69,30 @@ func (s Sample) bounded(links int) boundedSample {
 	}
 	b.Conns = within(s.Conns, MaxConns, &b.more)
 	b.Ways = within(s.Ways, MaxWays, &b.more)
-	b.Hosts = within(s.Hosts, MaxHosts, &b.more)
-	b.Suspects = within(s.Suspects, MaxSuspects, &b.more)
-	b.Failures = within(s.Failures, MaxFailures, &b.more)
+	b.Hosts = each(within(s.Hosts, MaxHosts, &b.more), func(h *Host) {
+		h.Name, h.Verdict, h.Why, h.About = short(h.Name), short(h.Verdict), short(h.Why), short(h.About)
+	})
+	b.Suspects = each(within(s.Suspects, MaxSuspects, &b.more), func(u *Suspect) {
+		u.Host, u.Why, u.Places = short(u.Host), short(u.Why), each(within(u.Places, maxPlaces, &b.more), func(p *string) { *p = short(*p) })
+	})
+	b.Failures = each(within(s.Failures, MaxFailures, &b.more), func(f *Failure) { f.Target, f.Mode = short(f.Target), short(f.Mode) })
+	b.Conns = each(b.Conns, func(c *ConnSample) {
+		c.From, c.To, c.Local, c.Remote, c.State = short(c.From), short(c.To), short(c.Local), short(c.Remote), short(c.State)
+	})
+	b.Ways = each(b.Ways, func(w *WaySample) {
+		w.Host, w.Bounce, w.Uplink, w.State, w.Why = short(w.Host), short(w.Bounce), short(w.Uplink), short(w.State), short(w.Why)
+	})
 	b.Trouble = short(s.Trouble)
 	return b
+}
+
+// each changes a copy of a list.
+func each[T any](all []T, change func(*T)) []T {
+	all = slices.Clone(all)
+	for i := range all {
+		change(&all[i])
+	}
+	return all
 }
 
 func within[T any](all []T, most int, more *int) []T {
@@ -82,8 +103,19 @@ func within[T any](all []T, most int, more *int) []T {
 	return all
 }
 
-// short cuts a text that is too long to show.
+// Printable has a space for each control character, which a terminal would take for a command.
+func Printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// short makes a text of others fit to be shown: printable, and not too long.
 func short(text string) string {
+	text = Printable(text[:min(len(text), 4*maxText)])
 	if len(text) <= maxText {
 		return text
 	}
@@ -177,7 +209,7 @@ func (m *Meter) addWays(f *Frame, s *boundedSample, seconds float64) {
 	known := make(map[wayKey]WaySample, len(s.Ways))
 	sums := make(map[string]float64)
 	for _, w := range s.Ways {
-		n := Way{Host: w.Host, Bounce: w.Bounce, Uplink: w.Uplink, State: w.State, Why: short(w.Why), RTT50: round(w.RTT50), RTT99: round(w.RTT99), Loss: round(w.Loss)}
+		n := Way{Host: w.Host, Bounce: w.Bounce, Uplink: w.Uplink, State: w.State, Why: w.Why, RTT50: round(w.RTT50), RTT99: round(w.RTT99), Loss: round(w.Loss)}
 		k := wayKey{w.Host, w.Bounce, w.Uplink}
 		if was, ok := m.ways[k]; ok && seconds > 0 && w.Bytes >= was.Bytes {
 			n.Rate = round(float64(w.Bytes-was.Bytes) * 8 / seconds)

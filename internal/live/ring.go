@@ -108,7 +108,22 @@ func (r *Ring) Summaries() []Summary {
 
 // size is about how many bytes the frame takes, with the strings that are its own.
 func (f *Frame) size() int {
-	const frame, link, conn, way, other = 400, 104, 300, 200, 200
-	return frame + len(f.Links)*link + len(f.Conns)*conn + len(f.Ways)*way +
-		(len(f.Hosts)+len(f.Suspects)+len(f.Failures)+len(f.Events))*other
+	const frame, link, conn, way, other = 400, 104, 300, 200, 120
+	n := frame + len(f.Links)*link + len(f.Conns)*conn + len(f.Ways)*way + (len(f.Hosts)+len(f.Suspects)+len(f.Failures)+len(f.Events))*other + len(f.Trouble)
+	for _, w := range f.Ways {
+		n += len(w.Why)
+	}
+	for _, h := range f.Hosts {
+		n += len(h.Name) + len(h.Verdict) + len(h.Why) + len(h.About)
+	}
+	for _, s := range f.Suspects {
+		n += len(s.Why)
+		for _, p := range s.Places {
+			n += 16 + len(p)
+		}
+	}
+	for _, e := range f.Events {
+		n += len(e.What) + len(e.Text)
+	}
+	return n
 }

@@ -10,6 +10,7 @@ const (
 	MaxFailures = 256
 	MaxHosts    = 1024
 	MaxEvents   = 64
+	maxPlaces   = 64
 	maxText     = 300 // bytes of what others say, such as why a path is bad
 )
 

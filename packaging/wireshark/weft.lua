@@ -159,9 +159,19 @@ local function note(pinfo, name, text)
   pinfo.cols.info = name .. " " .. text
 end
 
--- broken says that a message of weft's is none. A quote in an ICMP error may be cut short.
+-- whole is the length that a message had on the wire. A capture with --snap has less of it.
+local function whole(buf)
+  return buf:reported_length_remaining()
+end
+
+local function is_cut(buf)
+  return buf:len() < whole(buf)
+end
+
+-- broken says that a message of weft's is none. A quote in an ICMP error may be cut short, and so
+-- may be what was captured.
 local function broken(tree, buf, why)
-  if icmp() or icmp6() then return end
+  if icmp() or icmp6() or is_cut(buf) then return end
   tree:add(f.undissected, buf(), why)
 end
 
@@ -195,7 +205,7 @@ local function probe(buf, pinfo, tree)
     end
     class = last(ip_tos)
   end
-  t:add(f["probe.padding"], n - need):set_generated()
+  t:add(f["probe.padding"], whole(buf) - need):set_generated()
   if class then t:add(f["probe.as_data"], class.value < 4):set_generated() end
   note(pinfo, "probe", kinds[buf(5, 1):uint()] .. " path " .. buf(6, 2):uint())
   return true
@@ -244,6 +254,21 @@ local function feedback(buf, pinfo, tree)
   return true
 end
 
+-- tail is where the entries of a message with a MAC, or without one, end.
+local function tail(buf)
+  if is_cut(buf) then return buf:len() end
+  return buf:len() - (buf(4, 1):uint() ~= 0 and 32 or 0)
+end
+
+-- finish says what is behind the entries, which end at a place; nil if they do not fit.
+local function finish(buf, t, at, stop)
+  if at ~= stop then
+    broken(t, buf, "entries that do not fit the message")
+  elseif stop < buf:len() then
+    t:add(f.mac, buf(stop, 32))
+  end
+end
+
 -- entries adds the entries of an update, and returns where they end; nil if they do not fit.
 local function update_entries(buf, t, at, stop, count)
   for _ = 1, count do
@@ -284,7 +309,7 @@ local function update(buf, pinfo, tree)
   t:add(f["update.session"], buf(24, 8))
   t:add(f["update.counter"], buf(32, 8))
   t:add(f["update.heard"], buf(40, 8))
-  local stop = buf:len() - (buf(4, 1):uint() ~= 0 and 32 or 0)
+  local stop = tail(buf)
   local at = 48
   if kind == 1 and stop >= 56 then
     t:add(f["update.interval"], buf(48, 4))
@@ -297,11 +322,7 @@ local function update(buf, pinfo, tree)
   else
     at = update_entries(buf, t, at, stop, buf(6, 2):uint())
   end
-  if at ~= stop then
-    broken(t, buf, "entries that do not fit the message")
-  elseif stop < buf:len() then
-    t:add(f.mac, buf(stop, 32))
-  end
+  finish(buf, t, at, stop)
   note(pinfo, update_types[kind], "from node " .. buf(16, 4):uint() .. " port " .. buf(20, 2):uint() .. ", " .. buf(6, 2):uint() .. " entries")
   return true
 end
@@ -359,7 +380,7 @@ local function scheduler(buf, pinfo, tree)
   t:add(f["scheduler.counter"], buf(40, 8))
   t:add(f["scheduler.heard"], buf(48, 8))
   t:add(f["scheduler.epoch"], buf(56, 8))
-  local stop = buf:len() - (buf(4, 1):uint() ~= 0 and 32 or 0)
+  local stop = tail(buf)
   local at = 64
   if kind == 3 then
     at = at + 18
@@ -370,11 +391,7 @@ local function scheduler(buf, pinfo, tree)
   else
     at = scheduler_entries(buf, t, at, stop, buf(6, 2):uint(), kind == 4)
   end
-  if at ~= stop then
-    broken(t, buf, "entries that do not fit the message")
-  elseif stop < buf:len() then
-    t:add(f.mac, buf(stop, 32))
-  end
+  finish(buf, t, at, stop)
   note(pinfo, "scheduler", scheduler_types[kind] .. ", " .. buf(6, 2):uint() .. " entries")
   return true
 end
@@ -425,7 +442,7 @@ local function tunnel(buf, pinfo, tree)
     note(pinfo, "tunnel", "path " .. buf(1, 1):uint() .. ", encrypted")
     return true
   end
-  if inner_length(buf, at) ~= buf:len() - at then
+  if inner_length(buf, at) ~= whole(buf) - at then
     broken(t, buf, "no packet behind the tunnel's header, or more than one")
     return true
   end
@@ -467,7 +484,7 @@ end
 -- behind the header.
 weft:register_heuristic("udp", function(buf, pinfo, tree)
   local at, hidden = tunnel_at(buf)
-  if not at or hidden or inner_length(buf, at) ~= buf:len() - at then return false end
+  if not at or hidden or inner_length(buf, at) ~= whole(buf) - at then return false end
   return tunnel(buf, pinfo, tree)
 end)
 
@@ -527,8 +544,9 @@ local units = { ns = 1e-3, ["µs"] = 1, us = 1, ms = 1e3, s = 1e6, m = 60e6, h =
 local function microseconds(text)
   local sum = 0
   for number, unit in text:gmatch("([%d%.]+)([^%d%.]+)") do
-    if not units[unit] then return nil end
-    sum = sum + tonumber(number) * units[unit]
+    local n = tonumber(number)
+    if not n or not units[unit] then return nil end
+    sum = sum + n * units[unit]
   end
   return sum
 end
@@ -540,8 +558,8 @@ local function comments(t)
       for key, value in rest:gmatch("([%w%-]+)=(%S+)") do
         local name = "note." .. key:gsub("-", "_")
         if f[name] then
-          if numbers[key] then value = tonumber(value) end
-          t():add(f[name], value):set_generated()
+          if numbers[key] then value = value:match("^%d+$") and tonumber(value) end
+          if value and (not numbers[key] or value < 2 ^ 32) then t():add(f[name], value):set_generated() end
           local us = key == "hold" and microseconds(value)
           if us then t():add(f["note.hold_us"], us):set_generated() end
         end

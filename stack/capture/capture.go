@@ -72,9 +72,7 @@ func (c *Capture) run(to *file.Writer, a *capture.Annotator) {
 		c.err = to.Write(&r, &n)
 		c.packets.Store(to.Packets())
 	}
-	for name := range points {
-		to.Dropped(name, c.watch.Dropped())
-	}
+	to.Dropped(tap.Arrived, c.watch.Dropped()) // counted together, and most are of what arrives
 	c.err = errors.Join(c.err, to.Close())
 }
 

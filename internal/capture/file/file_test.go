@@ -142,3 +142,48 @@ func TestWriter_nothing(t *testing.T) {
 		t.Errorf("what is no capture: %v", err)
 	}
 }
+
+// A file that all could read is its owner's alone before a packet is in it.
+func TestCreate_ownersOnly(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "old.pcapng")
+	if err := os.WriteFile(name, []byte(strings.Repeat("x", 9999)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	w, err := Create(name, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, w, 3)
+	if st, err := os.Stat(name); err != nil || st.Mode().Perm() != 0o600 || st.Size() > 2000 {
+		t.Errorf("%v, %v", st, err)
+	}
+	before, err := os.Stat(os.DevNull)
+	if err != nil {
+		t.Skip(err)
+	}
+	f, err := CreateOwn(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if after, err := os.Stat(os.DevNull); err != nil || after.Mode() != before.Mode() {
+		t.Errorf("a device has the mode %v now", after.Mode())
+	}
+}
+
+// Drops of an interface of which no packet was written are in the file, too.
+func TestWriter_allDropped(t *testing.T) {
+	var b bytes.Buffer
+	w := NewWriter(&b, Limits{})
+	w.Dropped("p9", 5)
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ng, err := pcapgo.NewNgReader(&b, pcapgo.DefaultNgReaderOptions)
+	for err == nil {
+		_, _, err = ng.ReadPacketData()
+	}
+	if in, err := ng.Interface(0); err != nil || in.Name != "p9" || in.Statistics.PacketsDropped != 5 {
+		t.Errorf("%+v, %v", in, err)
+	}
+}

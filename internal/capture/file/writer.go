@@ -3,11 +3,14 @@
 package file
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 
@@ -39,6 +42,7 @@ type Writer struct {
 	ng         *pcapgo.NgWriter
 	number     int
 	interfaces map[key]int
+	dropped    map[string]uint64 // by interface
 	stats      []ifaceStats
 	first      time.Time
 	last       time.Time
@@ -58,7 +62,7 @@ type key struct {
 
 type ifaceStats struct {
 	key
-	received, dropped uint64
+	received uint64
 }
 
 // counter counts what is written.
@@ -95,10 +99,29 @@ func Create(name string, l Limits) (*Writer, error) {
 		return fmt.Sprintf("%s-%05d%s", strings.TrimSuffix(name, ext), number, ext)
 	}
 	w.open = func(number int) (io.WriteCloser, error) {
-		return os.OpenFile(named(number), os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600)
+		return CreateOwn(named(number))
 	}
 	w.remove = func(number int) { os.Remove(named(number)) }
 	return w, w.begin()
+}
+
+// CreateOwn creates a file, or empties one, that only its owner may read from then on. What is no
+// regular file, such as a pipe, keeps its mode.
+func CreateOwn(name string) (*os.File, error) {
+	f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && st.Mode().IsRegular() {
+		if err = f.Chmod(0o600); err == nil {
+			err = f.Truncate(0)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
 }
 
 // begin opens the next file. What goes into it needs the names of interfaces again.
@@ -222,11 +245,23 @@ var descriptions = map[capture.Point]string{
 // Dropped says how many packets of an interface were lost since the capture began. It goes into
 // the file when that ends.
 func (w *Writer) Dropped(iface string, n uint64) {
-	for i := range w.stats {
-		if w.stats[i].name == iface {
-			w.stats[i].dropped = n
+	if w.dropped == nil {
+		w.dropped = make(map[string]uint64)
+	}
+	w.dropped[iface] = n
+}
+
+// addDropping adds the interfaces that have lost all their packets.
+func (w *Writer) addDropping() error {
+	for _, name := range slices.Sorted(maps.Keys(w.dropped)) {
+		if w.dropped[name] == 0 || slices.ContainsFunc(w.stats, func(s ifaceStats) bool { return s.name == name }) {
+			continue
+		}
+		if _, err := w.iface(&capture.Record{Interface: name}); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 // Flush hands what is buffered to the file.
@@ -242,15 +277,19 @@ func (w *Writer) finish() error {
 	if w.to == nil {
 		return nil
 	}
+	if err := w.addDropping(); err != nil {
+		return err
+	}
 	if w.ng == nil { // a capture of nothing is a capture, too
 		if _, err := w.iface(&capture.Record{Interface: "none"}); err != nil {
 			return err
 		}
 	}
 	for id, s := range w.stats {
-		o := pcapgo.NgInterfaceStatistics{LastUpdate: w.last, StartTime: w.first, EndTime: w.last, PacketsReceived: s.received, PacketsDropped: s.dropped}
+		dropped := w.dropped[s.name]
+		o := pcapgo.NgInterfaceStatistics{LastUpdate: w.last, StartTime: w.first, EndTime: w.last, PacketsReceived: s.received, PacketsDropped: dropped}
 		if w.first.IsZero() {
-			o = pcapgo.NgInterfaceStatistics{PacketsReceived: s.received, PacketsDropped: s.dropped}
+			o = pcapgo.NgInterfaceStatistics{PacketsReceived: s.received, PacketsDropped: dropped}
 		}
 		if err := w.ng.WriteInterfaceStats(id, o); err != nil {
 			return err

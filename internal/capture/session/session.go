@@ -41,6 +41,7 @@ type Result struct {
 	Matched uint64            `json:"matched"` // the filter
 	Dropped map[string]uint64 `json:"dropped"` // by source: for want of room
 	Late    uint64            `json:"late"`    // out of the order of their times, for want of room
+	Ended   []string          `json:"ended"`   // sources that had no more before the capture was over
 }
 
 const (
@@ -57,7 +58,7 @@ const (
 func Run(ctx context.Context, c Config) (res Result, err error) {
 	in := make(chan capture.Record, queue)
 	done := make(chan struct{})
-	ended := make(chan error, len(c.Sources))
+	ended := make(chan end, len(c.Sources))
 	var running sync.WaitGroup
 	for _, s := range c.Sources {
 		running.Go(func() {
@@ -72,7 +73,7 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 			if err != nil {
 				err = fmt.Errorf("%s: %w", s.Name(), err)
 			}
-			ended <- err
+			ended <- end{s.Name(), err}
 		})
 	}
 	defer func() {
@@ -95,8 +96,14 @@ func Run(ctx context.Context, c Config) (res Result, err error) {
 	return res, err
 }
 
+// end is that of a source.
+type end struct {
+	name string
+	err  error
+}
+
 // loop is Run's, with the sources running.
-func (c *Config) loop(ctx context.Context, in <-chan capture.Record, ended <-chan error, res *Result) error {
+func (c *Config) loop(ctx context.Context, in <-chan capture.Record, ended <-chan end, res *Result) error {
 	s := capture.Sorter{Window: window}
 	full := false
 	var failed error
@@ -127,9 +134,10 @@ func (c *Config) loop(ctx context.Context, in <-chan capture.Record, ended <-cha
 			if c.Tick != nil {
 				c.Tick()
 			}
-		case err := <-ended:
+		case e := <-ended:
 			left--
-			failed = errors.Join(failed, err)
+			res.Ended = append(res.Ended, e.name)
+			failed = errors.Join(failed, e.err)
 		case <-ctx.Done():
 			c.rest(in, add)
 			left = 0

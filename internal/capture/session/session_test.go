@@ -51,7 +51,7 @@ func TestRun_inOrder(t *testing.T) {
 	var got []time.Time
 	res, err := Run(t.Context(), Config{Annotator: capture.NewAnnotator(nil), Sources: []Source{newFake("a", true, times(base, 1, 4, 9)), newFake("b", true, times(base, 2, 3, 10))},
 		Write: func(r *capture.Record, _ *capture.Note) (bool, error) { got = append(got, r.At); return false, nil }})
-	if err != nil || res.Seen != 6 || res.Matched != 6 || res.Dropped["a"] != 3 || res.Dropped["b"] != 3 {
+	if err != nil || res.Seen != 6 || res.Matched != 6 || res.Dropped["a"] != 3 || res.Dropped["b"] != 3 || len(res.Ended) != 2 {
 		t.Errorf("%+v, %v", res, err)
 	}
 	if !slices.IsSortedFunc(got, time.Time.Compare) || len(got) != 6 {

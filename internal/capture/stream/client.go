@@ -74,8 +74,11 @@ func (c *Client) Run(each func(*capture.Record)) error {
 	}
 }
 
-// Name is the name of the capture's interfaces.
-func (c *Client) Name() string { return c.name + "weft" }
+// Name is what a daemon is called as a source, behind the prefix.
+const Name = "weft"
+
+// Name is the name of the source.
+func (c *Client) Name() string { return c.name + Name }
 
 // Dropped is how many packets the daemon had no room for.
 func (c *Client) Dropped() uint64 { return c.dropped.Load() }

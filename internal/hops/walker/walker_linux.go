@@ -37,10 +37,11 @@ func Run(ctx context.Context, w *hops.Walk, uplinks []string, show func()) error
 	defer s.close()
 	came := make(chan capture.Record, 1024)
 	done := make(chan struct{})
+	ended := make(chan error, len(s.in))
 	var reading sync.WaitGroup
 	for _, in := range s.in {
 		reading.Go(func() {
-			in.Run(func(r *capture.Record) {
+			ended <- in.Run(func(r *capture.Record) {
 				if !concerns(r) {
 					return
 				}
@@ -60,10 +61,10 @@ func Run(ctx context.Context, w *hops.Walk, uplinks []string, show func()) error
 		}
 		reading.Wait()
 	}()
-	return s.walk(ctx, w, came, show)
+	return s.walk(ctx, w, came, ended, show)
 }
 
-func (s *sockets) walk(ctx context.Context, w *hops.Walk, came <-chan capture.Record, show func()) error {
+func (s *sockets) walk(ctx context.Context, w *hops.Walk, came <-chan capture.Record, ended <-chan error, show func()) error {
 	defer show()
 	tick := time.NewTicker(turn)
 	defer tick.Stop()
@@ -75,6 +76,11 @@ func (s *sockets) walk(ctx context.Context, w *hops.Walk, came <-chan capture.Re
 		case r := <-came:
 			take(w, &r)
 			continue
+		case err := <-ended:
+			if err == nil {
+				err = errors.New("the socket was closed")
+			}
+			return fmt.Errorf("answers cannot be read: %w", err)
 		case now := <-tick.C:
 			for p, ok := w.Next(now); ok; p, ok = w.Next(now) {
 				if err := s.send(&p); err != nil {
@@ -88,7 +94,7 @@ func (s *sockets) walk(ctx context.Context, w *hops.Walk, came <-chan capture.Re
 			}
 		}
 	}
-	return nil
+	return w.Err()
 }
 
 // concerns reports whether a packet may be one of ours, or an answer.
@@ -169,6 +175,9 @@ func (s *sockets) send(p *hops.Packet) (err error) {
 	}
 	if errors.Is(err, unix.ENETUNREACH) || errors.Is(err, unix.EHOSTUNREACH) {
 		return fmt.Errorf("send to %v: %w: this host has no route to the bouncing switch; weft doctor says why", p.To, err)
+	}
+	if err != nil && !errors.Is(err, unix.ENOBUFS) && !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.ENETDOWN) { // these count as losses
+		return fmt.Errorf("send to %v: %w", p.To, err)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/netip"
 	"slices"
 	"strings"
@@ -21,6 +22,7 @@ type Host struct {
 	ask   func(context.Context) ([]byte, error)
 	conns func() ([]kernel.Connection, error)
 	ports func() (map[string]PortCount, error)
+	here  func(netip.Addr) bool // whether an address is of the network namespace that conns and ports are of; nil: it is
 
 	mu       sync.Mutex
 	fabric   *live.Fabric
@@ -41,6 +43,23 @@ type PortCount struct {
 // connections, and ports the devices of its network namespace; either may be nil.
 func NewHost(ask func(context.Context) ([]byte, error), conns func() ([]kernel.Connection, error), ports func() (map[string]PortCount, error)) *Host {
 	return &Host{ask: ask, conns: conns, ports: ports}
+}
+
+// LocalHost is NewHost with the connections and devices of the calling thread's network namespace,
+// if the weft host is of that.
+func LocalHost(ask func(context.Context) ([]byte, error)) *Host {
+	h := NewHost(ask, kernel.Connections, Ports)
+	h.here = isHere
+	return h
+}
+
+// isHere reports whether a device of this network namespace has an address.
+func isHere(a netip.Addr) bool {
+	all, err := net.InterfaceAddrs()
+	return err != nil || slices.ContainsFunc(all, func(at net.Addr) bool {
+		p, err := netip.ParsePrefix(at.String())
+		return err == nil && p.Addr() == a
+	})
 }
 
 // Close does nothing.
@@ -70,7 +89,7 @@ func (h *Host) Fabric(ctx context.Context) (*live.Fabric, error) {
 			fabric = starFabric(&s)
 		}
 		fabric.Version, fabric.Kind, fabric.Name = version, live.KindHost, s.Address
-		fabric.About = s.View(nil, 0).About
+		fabric.About, _, _ = strings.Cut(s.View(nil, 0).About, ", up ") // the fabric does not age
 		h.fabric, h.shape = fabric, shape
 	}
 	return h.fabric, nil
@@ -143,12 +162,17 @@ func (h *Host) Sample(context.Context) (live.Sample, error) {
 	for i := range out.Links {
 		out.Links[i].State = live.Working
 	}
-	h.addOwn(s, &out)
+	here := true
+	if a, err := netip.ParseAddr(s.Address); err == nil && h.here != nil && !h.here(a) {
+		here = false
+		out.Trouble = fmt.Sprintf("no connections and no counters of devices: %v is of another network namespace; run weft there (ip netns exec, weft lab exec)", a)
+	}
+	h.addOwn(s, here, &out)
 	h.addFailures(s, &out)
 	out.Ways = waysOf(h.name(), s)
 	out.Hosts = []live.Host{hostOf(h.name(), s)}
 	out.Suspects = suspectsOf(h.name(), s)
-	if h.conns != nil {
+	if h.conns != nil && here {
 		all, err := h.conns()
 		if err != nil {
 			out.Trouble = "connections: " + err.Error()
@@ -179,8 +203,9 @@ func (h *Host) nameOf(a netip.Addr) string {
 	return ""
 }
 
-// addOwn adds what this host has sent by each link of its ways up, and what its device counts.
-func (h *Host) addOwn(s *overview.Host, out *live.Sample) {
+// addOwn adds what this host has sent by each link of its ways up, and what its device counts if
+// that is here.
+func (h *Host) addOwn(s *overview.Host, here bool, out *live.Sample) {
 	self := slices.IndexFunc(h.fabric.Nodes, func(n live.Node) bool { return n.Self })
 	if self < 0 {
 		return
@@ -191,7 +216,7 @@ func (h *Host) addOwn(s *overview.Host, out *live.Sample) {
 			c.Known, c.Bytes, c.Packets = true, c.Bytes+w.Bytes, c.Packets+w.Packets
 		}
 	}
-	if h.ports == nil {
+	if h.ports == nil || !here {
 		return
 	}
 	devices, err := h.ports()

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
+	"strings"
 	"testing"
 
 	"weft/internal/kernel"
@@ -138,5 +139,66 @@ func TestBothEnds(t *testing.T) {
 	})
 	if len(got) != 2 || got[0].From != "a" || got[0].OutOfOrder != 10 || got[1].From != "c" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// A socket's path leads to a host of another network namespace, too. Its counters are told, and
+// not those of this one's devices and connections.
+func TestHost_elsewhere(t *testing.T) {
+	n := uint64(0)
+	h := LocalHost(func(context.Context) ([]byte, error) { n += 1e6; return []byte(status("fat-tree:k=4", n)), nil })
+	h.conns = func() ([]kernel.Connection, error) { t.Error("connections are asked for"); return nil, nil }
+	h.ports = func() (map[string]PortCount, error) { t.Error("devices are asked for"); return nil, nil }
+	h.here = func(a netip.Addr) bool { return a != netip.MustParseAddr("10.0.0.2") }
+	if _, err := h.Fabric(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s, err := h.Sample(t.Context())
+	if err != nil || !strings.Contains(s.Trouble, "10.0.0.2") || !strings.Contains(s.Trouble, "network namespace") || len(s.Ways) == 0 {
+		t.Errorf("%+v, %v", s, err)
+	}
+	if !isHere(netip.MustParseAddr("127.0.0.1")) || isHere(netip.MustParseAddr("192.0.2.1")) {
+		t.Error("whose addresses are those of this namespace?")
+	}
+}
+
+// A daemon that ends and begins anew counts from 0. Until it answers nothing is told, and then no
+// rate that is not so.
+func TestHost_restarts(t *testing.T) {
+	sent, down := uint64(5e9), false
+	h := NewHost(func(context.Context) ([]byte, error) {
+		if down {
+			return nil, errors.New("nobody answers")
+		}
+		sent += 1e6
+		return []byte(status("fat-tree:k=4", sent)), nil
+	}, nil, nil)
+	var m live.Meter
+	look := func() (f *live.Frame, err error) {
+		fab, err := h.Fabric(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		s, err := h.Sample(t.Context())
+		if err != nil {
+			return nil, err
+		}
+		return m.Next(fab, s), nil
+	}
+	rate := func(f *live.Frame) float64 {
+		return f.Ways[slices.IndexFunc(f.Ways, func(w live.Way) bool { return w.Bounce == "c1.1" })].Rate
+	}
+	for i := range 6 {
+		down = i == 3
+		if i == 4 {
+			sent = 0
+		}
+		f, err := look()
+		if (err != nil) != down {
+			t.Fatalf("look %d: %v", i, err)
+		}
+		if err == nil && (rate(f) > 0) != (i != 0 && i != 4) {
+			t.Errorf("look %d: %v bit/s", i, rate(f))
+		}
 	}
 }

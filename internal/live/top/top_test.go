@@ -217,3 +217,22 @@ func TestShort(t *testing.T) {
 		}
 	}
 }
+
+// What others say is no command to the terminal.
+func TestScreen_controlCharacters(t *testing.T) {
+	f := fabric(2)
+	f.Nodes[2].Name = "h0\x1b]0;evil\x07"
+	f.Links[0].Name = "l\x1b[2J\r\n"
+	now := frame(f, 1, func(int) float64 { return 1 })
+	now.Trouble, now.Conns[0].From = "\x1b[31m\u009b", "a\x1bc"
+	now.Hosts = []live.Host{{Name: f.Nodes[2].Name, Verdict: "\x1b", Why: "\a"}}
+	now.Events = []live.Event{{Kind: live.EventMark, Text: "\x1b[H\n"}}
+	s := &Screen{Width: 120, Height: 20, Note: "\x1bn"}
+	s.Add(f, now)
+	for list := range len(lists) {
+		s.Key(fmt.Sprint(list + 1))
+		if v := s.View(); strings.ContainsAny(v, "\x1b\a\r\u009b") || strings.Count(v, "\n") >= s.Height {
+			t.Errorf("list %d: %q", list+1, v)
+		}
+	}
+}

@@ -43,6 +43,7 @@ func (s *Screen) View() string {
 	c := &s.chosen[s.list]
 	c.first = min(max(c.first, at-room+1), at, max(len(rows)-room, 0))
 	lines := []string{s.title(fabric, frame), totals(&frame.Total), s.timeLine(frame, width), s.tabs(), s.head()}
+	head := len(lines)
 	for i := range room {
 		line := ""
 		if n := c.first + i; n < len(rows) {
@@ -62,7 +63,9 @@ func (s *Screen) View() string {
 	}
 	lines = append(lines, last)
 	for i, line := range lines {
-		lines[i] = cut(line, width)
+		if i < head || i >= head+room { // rows are cut before they get colours
+			lines[i] = cut(line, width)
+		}
 	}
 	return strings.Join(lines, "\n")
 }
@@ -77,7 +80,11 @@ func (s *Screen) title(fabric *live.Fabric, f *live.Frame) string {
 }
 
 func totals(t *live.Total) string {
-	return fmt.Sprintf("delivered %s  busiest %s  longest queue %s  drops %d  down %d  connections %d", rate(t.Delivered), percent(t.Use), size(t.Queue), t.Drops, t.Down, t.Conns)
+	delivered := rate(t.Delivered)
+	if !strings.Contains(delivered, " ") {
+		delivered += " "
+	}
+	return fmt.Sprintf("delivered %sbit/s  busiest %s  longest queue %sB  drops %d  down %d  connections %d", delivered, percent(t.Use), size(t.Queue), t.Drops, t.Down, t.Conns)
 }
 
 // ramp are letters for how much, from nothing to all.
@@ -110,9 +117,9 @@ func (s *Screen) timeLine(shown *live.Frame, width int) string {
 func (s *Screen) tabs() string {
 	var b strings.Builder
 	for i, name := range lists {
-		form := " %d %s "
+		form := " %d: %s "
 		if i == s.list {
-			form = "[%d %s]"
+			form = "[%d: %s]"
 		}
 		fmt.Fprintf(&b, form+" ", i+1, name)
 	}
@@ -120,6 +127,9 @@ func (s *Screen) tabs() string {
 	way := ""
 	if c.reverse {
 		way = ", reversed"
+	}
+	if s.list == ofEvents {
+		return b.String() + "the latest first" + way
 	}
 	return b.String() + "sorted by " + columnsOf[s.list][c.sort].head + way
 }
@@ -178,9 +188,10 @@ func (s *Screen) line(r row, selected bool, width int) string {
 	return line
 }
 
-// cut leaves out what does not fit. A line with colours is as wide as it may be.
+// cut leaves out what does not fit, and what a terminal would take for a command.
 func cut(s string, width int) string {
-	if strings.Contains(s, "\x1b") || utf8.RuneCountInString(s) <= width {
+	s = live.Printable(s)
+	if utf8.RuneCountInString(s) <= width {
 		return s
 	}
 	return string([]rune(s)[:width])

@@ -11,6 +11,7 @@ import (
 	"log"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"weft/internal/live"
@@ -64,7 +65,16 @@ func (s *Server) Key() string { return s.key }
 func (s *Server) Serve(ctx context.Context, l *Listener) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	server := &http.Server{Handler: s.handler(ctx), ReadHeaderTimeout: requestTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
+	var running sync.RWMutex // read while a request is answered
+	handler := s.handler(ctx)
+	awaited := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		running.RLock()
+		defer running.RUnlock()
+		if ctx.Err() == nil {
+			handler.ServeHTTP(w, r)
+		}
+	})
+	server := &http.Server{Handler: awaited, ReadHeaderTimeout: requestTime, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 		ErrorLog: log.New(io.Discard, "", 0)} // anybody may send what is no request
 	done := make(chan struct{})
 	go func() {
@@ -75,7 +85,10 @@ func (s *Server) Serve(ctx context.Context, l *Listener) error {
 	defer stop()
 	err := server.Serve(l.listener)
 	cancel()
+	server.Close()
 	<-done
+	running.Lock() // the caller closes the source next
+	defer running.Unlock()
 	if errors.Is(err, http.ErrServerClosed) {
 		return nil
 	}

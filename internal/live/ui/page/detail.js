@@ -45,7 +45,7 @@ export class Detail {
   }
 
   wayKeys(frame) {
-    return frame.ways.map((w) => w.host + w.bounce + w.uplink).join();
+    return frame.ways.map((w) => w.host + w.bounce + w.uplink + w.state).join();
   }
 
   heading(text, kind) {
@@ -129,10 +129,10 @@ export class Detail {
   wayTable(frame, host) {
     const ways = frame.ways.map((w, i) => [w, i]).filter(([w]) => w.host === host);
     if (!ways.length) return undefined;
-    const rows = ways.map(([, i]) => el("tr", {}, el("th", { scope: "row" }, figure(`ways.${i}.bounce`, "text")), el("td", {}, figure(`ways.${i}.state`, "text")),
+    const rows = ways.map(([, i]) => el("tr", {}, el("th", { scope: "row" }, figure(`ways.${i}.bounce`, "text"), frame.ways[i].state && frame.ways[i].state !== "up" ? figure(`ways.${i}.state`, "text", "small", "doubt") : ""),
       el("td", {}, figure(`ways.${i}.share`, "part")), el("td", {}, figure(`ways.${i}.bit_s`, "rate")), el("td", {}, figure(`ways.${i}.rtt_p50_ms`, "ms")), el("td", {}, figure(`ways.${i}.loss`, "part"))));
     return el("div", { class: "scroll" }, el("h3", {}, `What ${host} sends, by path`), el("table", {}, el("thead", {}, el("tr", {},
-      ...["by", "state", "share", "rate", "RTT p50", "loss"].map((t) => el("th", { scope: "col" }, t)))), el("tbody", {}, ...rows)));
+      ...["by", "share", "rate", "RTT p50", "loss"].map((t) => el("th", { scope: "col" }, t)))), el("tbody", {}, ...rows)));
   }
 
   conn(frame) {
@@ -142,7 +142,7 @@ export class Detail {
     const row = (name, part, kind) => el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, figure(`conns.${i}.${part}`, kind)));
     return [this.heading(`${c.from} → ${c.to || c.remote}`, "connection"), el("p", { class: "soft" }, `${c.local} → ${c.remote}`),
       el("table", {}, el("tbody", {}, row("state", "state", "text"), row("sends", "sends_bit_s", "rate"), row("gets", "gets_bit_s", "rate"), row("sent", "sent_bytes", "bytes"), row("received", "received_bytes", "bytes"),
-        row("waits", "waiting_bytes", "bytes"), row("resent now", "resent", "count"), row("resent ever", "all_resent", "count"), row("out of order now", "out_of_order", "count"), row("RTT", "rtt_ms", "ms"))),
+        row("waiting to be sent", "waiting_bytes", "bytes"), row("resent just now", "resent", "count"), row("resent in all", "all_resent", "count"), row("out of order just now", "out_of_order", "count"), row("RTT", "rtt_ms", "ms"))),
       this.wayTable(frame, c.from)];
   }
 }

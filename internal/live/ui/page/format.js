@@ -59,8 +59,8 @@ export function svg(tag, attributes) {
 }
 
 // figure makes an element whose text refresh keeps.
-export function figure(place, kind, tag = "span") {
-  return el(tag, { "data-figure": place, "data-kind": kind });
+export function figure(place, kind, tag = "span", className) {
+  return el(tag, { class: className, "data-figure": place, "data-kind": kind });
 }
 
 // refresh writes all figures below an element as a frame has them.

@@ -3,6 +3,12 @@
 const side = 22;
 const above = 26;
 
+// label is what a node's box says: of a bundle, its first one and how many more there are.
+export function label(n) {
+  if (!(n.members > 1)) return n.name;
+  return `${n.name.split(" and ")[0]} +${n.members - 1}`;
+}
+
 // measure returns where nodes are in a picture of a width, and how large.
 export function measure(picture, width) {
   const tiers = 1 + Math.max(0, ...picture.nodes.map((n) => n.tier));
@@ -13,7 +19,9 @@ export function measure(picture, width) {
   const y = picture.nodes.map((n) => above + (tiers - 1 - n.tier) * gap);
   const rooms = roomByTier(picture, x, tiers, width);
   const turned = rooms[0] < 46 && rooms[0] >= 11;
-  return { width, tiers, narrow, slot, gap, x, y, rooms, turned, height: above + gap * (tiers - 1) + (turned ? 58 : 30) };
+  const longest = Math.max(0, ...picture.nodes.filter((n) => n.tier === 0).map((n) => label(n).length));
+  const below = turned ? Math.min(140, 18 + longest * Math.min(10.5, rooms[0] * 0.8) * 0.61) : 30;
+  return { width, tiers, narrow, slot, gap, x, y, rooms, turned, height: above + gap * (tiers - 1) + below };
 }
 
 // roomByTier is the least space from one node of a tier to the next.
@@ -32,14 +40,17 @@ function roomByTier(picture, x, tiers, width) {
 export function box(picture, m, i) {
   const n = picture.nodes[i];
   const room = m.rooms[n.tier];
+  const text = label(n);
   const small = n.tier === 0 && m.turned;
-  if (small) return { w: Math.min(12, room * 0.62), h: 12, label: n.name, size: Math.min(10.5, room * 0.8), turned: true };
-  for (const size of [12, 11, 10, 9, 8.5]) {
-    const wide = n.name.length * size * 0.61 + (size > 10 ? 8 : 3);
-    if (wide <= room - 1) return { w: wide, h: 22, label: n.name, size };
+  if (small) return { w: Math.min(12, room * 0.62), h: 12, label: text.length > 21 ? text.slice(0, 20) + "…" : text, size: Math.min(10.5, room * 0.8), turned: true };
+  for (const t of n.members > 1 ? [text, n.name.split(" and ")[0] + "+"] : [text]) {
+    for (const size of [12, 11, 10, 9, 8.5]) {
+      const wide = t.length * size * 0.61 + (size > 10 ? 8 : 3);
+      if (wide <= room - 4) return { w: wide, h: 22, label: t, size };
+    }
   }
   const fits = Math.floor((room - 6) / 6.2); // of the letters of a long name
-  if (fits >= 4) return { w: room - 2, h: 22, label: n.name.slice(0, fits - 1) + "…", size: 10 };
+  if (fits >= 4) return { w: room - 2, h: 22, label: text.slice(0, fits - 1) + "…", size: 10 };
   return { w: Math.max(3, Math.min(16, room * 0.6)), h: Math.max(6, Math.min(16, room * 0.6)), label: "", size: 0 };
 }
 

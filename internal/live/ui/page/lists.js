@@ -56,7 +56,7 @@ export class Lists {
 
   hostTable(frame) {
     return [el("h2", {}, "Hosts with weft"), el("ul", { class: "verdicts" }, ...frame.hosts.map((h, i) => el("li", { "data-verdict": h.verdict },
-      el("b", {}, figure(`hosts.${i}.name`, "text")), " ", figure(`hosts.${i}.verdict`, "text", "em"), " ", figure(`hosts.${i}.why`, "text"))))];
+      el("b", {}, figure(`hosts.${i}.name`, "text")), " ", figure(`hosts.${i}.verdict`, "text", "em"), ": ", figure(`hosts.${i}.why`, "text"))))];
   }
 
   // happens adds events, the newest first.

@@ -110,13 +110,20 @@ function hint(text) {
 
 function totals() {
   const one = (name, place, kind) => el("div", { class: place.split(".").at(-1) }, el("dt", {}, name), el("dd", {}, figure(place, kind)));
-  byId("totals").replaceChildren(one("delivered", "total.delivered_bit_s", "rate"), one("busiest direction", "total.use", "part"), one("longest queue", "total.queue_bytes", "bytes"),
-    one("dropped", "total.drops", "count"), one("links down", "total.down", "count"), one("connections", "total.conns", "count"));
+  const rates = !picture || picture.links.some((l) => l.bit_s);
+  const queues = !picture || picture.links.some((l) => l.room_bytes);
+  byId("totals").replaceChildren(...[one("delivered", "total.delivered_bit_s", "rate"), rates && one("busiest direction", "total.use", "part"), queues && one("longest queue", "total.queue_bytes", "bytes"),
+    one("dropped", "total.drops", "count"), one("links down", "total.down", "count"), one("connections", "total.conns", "count")].filter(Boolean));
 }
 
 function setPicture(p) {
+  if (JSON.stringify(p) === JSON.stringify(picture)) { // the stream has begun anew: what is selected stays
+    line.begin(p.keep_s).then(() => lists.setEvents(line.summaries.flatMap((s) => s.events)));
+    return;
+  }
   picture = p;
   shown = undefined;
+  totals();
   const kinds = { lab: "lab ", host: "host ", demo: "demo in lab " };
   byId("name").textContent = kinds[p.kind] + p.name;
   byId("about").textContent = p.about + (p.bundles ? "; drawn in bundles by pod and tier" : "");

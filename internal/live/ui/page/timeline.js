@@ -5,6 +5,7 @@ import { svg, format, clock, ago } from "./format.js";
 import { ask } from "./stream.js";
 
 const height = 56;
+const mostMoments = 1 << 13; // as the server keeps; a clock that jumped back makes none old
 
 export class Timeline {
   constructor(show) {
@@ -44,7 +45,7 @@ export class Timeline {
     if (this.latest && this.latest.seq >= s.seq) this.summaries = [];
     this.summaries.push(s);
     const oldest = new Date(s.at) - this.keepFor * 1000;
-    while (new Date(this.summaries[0].at) < oldest) this.summaries.shift();
+    while (new Date(this.summaries[0].at) < oldest || this.summaries.length > mostMoments) this.summaries.shift();
     this.draw();
   }
 
@@ -90,7 +91,7 @@ export class Timeline {
     const behind = (new Date(this.latest.at) - new Date(shown.at)) / 1000;
     document.getElementById("when").textContent = clock(shown.at) + (this.past === undefined ? "" : ", " + ago(behind));
     this.slider.setAttribute("aria-valuetext", `${clock(shown.at)}, ${format(shown.total.delivered_bit_s, "rate")} delivered, ${format(shown.total.drops, "count")} dropped`);
-    const length = Math.round((new Date(this.latest.at) - new Date(all[0].at)) / 1000);
+    const length = Math.max(0, Math.round((new Date(this.latest.at) - new Date(all[0].at)) / 1000));
     document.getElementById("span").textContent = (length < 60 ? "" : `${Math.floor(length / 60)}\u202fmin `) + `${length % 60}\u202fs kept`;
     this.drawSpark(all, at);
   }
