@@ -86,7 +86,7 @@ func (o *options) pack(t *tree, format string) (path string, err error) {
 		info.Overridables.Suggests = []string{"frr", "prometheus", "wireshark"}
 	} else {
 		info.License = "Apache-2.0" // Debian has it in the file copyright
-		info.Overridables.Depends = []string{"shadow-utils"}
+		info.Overridables.Depends = []string{"shadow-utils", "util-linux"}
 	}
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
 		return "", err
