@@ -18,7 +18,7 @@ import (
 // pack makes a package of a binary with a version. The manual is of today's commands.
 func pack(t *testing.T, dir, version, of string) string {
 	t.Helper()
-	cmd := exec.Command("go", "run", "-C", filepath.Join("..", "..", "packaging", "build"), ".", "--formats", "deb", "--out", dir, "--version", version, "--binary", of, "--describe", binary(t))
+	cmd := exec.Command("go", "run", "-C", filepath.Join("..", "..", "packaging", "build"), ".", "--formats", "deb", "--compression", "gzip", "--out", dir, "--version", version, "--binary", of, "--describe", binary(t))
 	cmd.Env = append(os.Environ(), "SOURCE_DATE_EPOCH=1790000000")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
