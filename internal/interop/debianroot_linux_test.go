@@ -139,7 +139,7 @@ func (m *machine) must(script string) string {
 func (m *machine) files() map[string]string {
 	m.n.Helper()
 	all := make(map[string]string)
-	out := m.must(`find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /packages -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/systemd \) -prune -o -print`)
+	out := m.must(`find / -xdev \( -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /packages -o -path /var/log -o -path /var/cache -o -path /var/lib/dpkg -o -path /var/lib/apt -o -path /var/lib/systemd \) -prune -o -print`)
 	for name := range strings.Lines(out) {
 		name = strings.TrimSpace(name)
 		if !strings.HasSuffix(name, "-") && name != "/etc/.pwd.lock" && name != "/etc/.updated" && name != "/var/.updated" { // what useradd saves and locks

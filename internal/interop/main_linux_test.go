@@ -36,9 +36,6 @@ func TestMain(m *testing.M) {
 	if built.dir != "" {
 		os.RemoveAll(built.dir)
 	}
-	if formerly.dir != "" {
-		os.RemoveAll(formerly.dir)
-	}
 	os.Exit(code)
 }
 

@@ -5,8 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 
@@ -17,7 +17,8 @@ import (
 // shed order: its programs' maps, its datagrams and its state differ from today's.
 const formerCommit = "07ea76e36f177f1a2b187b3886cbbaddabe0ef7f"
 
-// former builds weft of an earlier commit. It skips where the clone does not have that.
+// former is weft of an earlier commit. It skips where the clone does not have that. The program stays
+// in the user's cache, by the commit and by Go's version.
 func former(t *testing.T) string {
 	t.Helper()
 	root, err := filepath.Abs(filepath.Join("..", ".."))
@@ -27,38 +28,45 @@ func former(t *testing.T) string {
 	if out, err := exec.Command("git", "-C", root, "cat-file", "-e", formerCommit+"^{commit}").CombinedOutput(); err != nil {
 		t.Skipf("commit %s, to upgrade from, is not in this clone: %v %s", formerCommit, err, out)
 	}
-	formerly.once.Do(func() { buildFormer(t, root) })
-	if formerly.path == "" {
-		t.Fatal("the former version could not be built")
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Skip(err)
 	}
-	return formerly.path
-}
-
-// formerly is the former version, built once.
-var formerly struct {
-	once      sync.Once
-	dir, path string
-}
-
-func buildFormer(t *testing.T, root string) {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "weft-former-")
+	kept := filepath.Join(cache, "weft-tests", fmt.Sprintf("weft-%.12s-%s-%s", formerCommit, runtime.Version(), runtime.GOARCH))
+	if _, err := os.Stat(kept); err != nil {
+		buildFormer(t, root, kept)
+	}
+	text, err := os.ReadFile(kept)
 	if err != nil {
 		t.Fatal(err)
 	}
-	formerly.dir = dir
-	if err := os.Chmod(dir, 0o755); err != nil { // another user runs it
+	path := filepath.Join(filepath.Dir(binary(t)), "weft-former") // where another user may run it
+	if err := os.WriteFile(path, text, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	return path
+}
+
+// buildFormer builds as the packages' tools do, so that they share what the go command has compiled.
+func buildFormer(t *testing.T, root, to string) {
+	t.Helper()
+	dir := t.TempDir()
 	archive := exec.Command("sh", "-c", `git -C "$0" archive "$1" | tar -x -C "$2"`, root, formerCommit, dir)
 	if out, err := archive.CombinedOutput(); err != nil {
 		t.Fatalf("git archive: %v\n%s", err, out)
 	}
-	path := filepath.Join(dir, "weft-former")
-	if out, err := exec.Command("go", "build", "-C", dir, "-buildvcs=false", "-trimpath", "-o", path, "./cmd/weft").CombinedOutput(); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	next := fmt.Sprintf("%s.%d", to, os.Getpid())
+	build := exec.Command("go", "build", "-C", dir, "-buildvcs=false", "-trimpath", "-o", next, "./cmd/weft")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build %s: %v\n%s", formerCommit, err, out)
 	}
-	formerly.path = path
+	if err := os.Rename(next, to); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // Daemons are replaced by a later version and by an earlier one while transfers go on, both

@@ -76,8 +76,8 @@ func (o *options) pack(t *tree, format string) (path string, err error) {
 		Overridables: nfpm.Overridables{
 			Contents: contents,
 			Scripts:  nfpm.Scripts{PostInstall: scripts("postinstall"), PreRemove: scripts("preremove"), PostRemove: scripts("postremove")},
-			Deb:      nfpm.Deb{Compression: "xz"},
-			RPM:      nfpm.RPM{Compression: "xz", BuildHost: "reproducible", Group: "Applications/Internet", Summary: "TCP connections over all paths of a Clos fabric"},
+			Deb:      nfpm.Deb{Compression: o.compress},
+			RPM:      nfpm.RPM{Compression: o.compress, BuildHost: "reproducible", Group: "Applications/Internet", Summary: "TCP connections over all paths of a Clos fabric"},
 		},
 	})
 	if format == "deb" {
@@ -86,7 +86,7 @@ func (o *options) pack(t *tree, format string) (path string, err error) {
 		info.Overridables.Suggests = []string{"frr", "prometheus", "wireshark"}
 	} else {
 		info.License = "Apache-2.0" // Debian has it in the file copyright
-		info.Overridables.Depends = []string{"shadow-utils"}
+		info.Overridables.Depends = []string{"shadow-utils", "util-linux"}
 	}
 	if err := nfpm.PrepareForPackager(info, format); err != nil {
 		return "", err

@@ -133,7 +133,7 @@ func TestBuild_reproducible(t *testing.T) {
 			t.Fatalf("git clone: %v\n%s", err, out)
 		}
 		out := t.TempDir()
-		if err := run(context.Background(), []string{"--root", clone, "--out", out}); err != nil {
+		if err := run(context.Background(), []string{"--root", clone, "--out", out, "--compression", "gzip"}); err != nil {
 			t.Fatal(err)
 		}
 		made[i] = make(map[string][]byte)
@@ -158,10 +158,11 @@ func TestBuild_reproducible(t *testing.T) {
 func TestRun_refuses(t *testing.T) {
 	t.Setenv("SOURCE_DATE_EPOCH", "1790000000")
 	for args, want := range map[string]string{
-		"":                        "--out",
-		"--out x --formats apk":   "deb or rpm",
-		"--out x more":            `"more"`,
-		"--out x --root /nowhere": "SOURCE_DATE_EPOCH and --version",
+		"":                           "--out",
+		"--out x --formats apk":      "deb or rpm",
+		"--out x --compression lzma": "gzip, xz or zstd",
+		"--out x more":               `"more"`,
+		"--out x --root /nowhere":    "SOURCE_DATE_EPOCH and --version",
 	} {
 		err := run(context.Background(), strings.Fields(args))
 		if err == nil || !strings.Contains(err.Error(), want) {

@@ -25,6 +25,7 @@ type options struct {
 	arch       string   // as GOARCH has it
 	version    string   // "": of the commit
 	maintainer string
+	compress   string // gzip, xz or zstd
 	binary     string // "": is built
 	describe   string // "": is built, or binary
 }
@@ -47,6 +48,7 @@ func run(ctx context.Context, args []string) error {
 	f.StringVar(&o.arch, "arch", runtime.GOARCH, "processor, as GOARCH has it")
 	f.StringVar(&o.version, "version", "", "of the package (default: of the commit)")
 	f.StringVar(&o.maintainer, "maintainer", "weft maintainers <maintainers@weft.invalid>", "`NAME <ADDRESS>` of who answers for the packages")
+	f.StringVar(&o.compress, "compression", "xz", "`method` of compression: gzip, xz (the smallest, and the slowest to make) or zstd")
 	f.StringVar(&o.binary, "binary", "", "`file` to package in place of one that is built of the tree")
 	f.StringVar(&o.describe, "describe", "", "weft for this machine, whose commands the man pages and completions are of (default: as --binary)")
 	if err := f.Parse(args); err != nil {
@@ -55,6 +57,8 @@ func run(ctx context.Context, args []string) error {
 	switch {
 	case f.NArg() > 0:
 		return fmt.Errorf("%q: there are no arguments but flags; see --help", f.Arg(0))
+	case o.compress != "gzip" && o.compress != "xz" && o.compress != "zstd":
+		return fmt.Errorf("--compression: %q is none of them; give gzip, xz or zstd", o.compress)
 	case o.out == "":
 		return fmt.Errorf("--out is missing: give the directory for the packages")
 	}

@@ -276,11 +276,11 @@ func TestContainer_killed(t *testing.T) {
 	if code := again.ended(); code != 0 {
 		t.Errorf("status %d\n%s", code, &again.said)
 	}
-	// One program at each hook for each that was killed, and nothing else.
-	if left, want := diff(before, n.footprint()), "programs TCXIngress 2\nprograms TCXEgress 2\n"; left != want {
+	// Two programs at ingress and one at egress for each that was killed, and nothing else.
+	if left, want := diff(before, n.footprint()), "programs TCXIngress 4\nprograms TCXEgress 2\n"; left != want {
 		t.Errorf("left in the pod:\n%swant\n%s", left, want)
 	}
-	if said := n.initialize(); !strings.Contains(said, "4 programs") {
+	if said := n.initialize(); !strings.Contains(said, "6 programs") {
 		t.Errorf("the next pod's clean-up: %s", said)
 	}
 	if after := n.footprint(); after != before {
