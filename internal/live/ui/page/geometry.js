@@ -46,7 +46,7 @@ export function box(picture, m, i) {
   for (const t of n.members > 1 ? [text, n.name.split(" and ")[0] + "+"] : [text]) {
     for (const size of [12, 11, 10, 9, 8.5]) {
       const wide = t.length * size * 0.61 + (size > 10 ? 8 : 3);
-      if (wide <= room - 4) return { w: wide, h: 22, label: t, size };
+      if (wide <= room - (size > 9 ? 4 : 1)) return { w: wide, h: 22, label: t, size };
     }
   }
   const fits = Math.floor((room - 6) / 6.2); // of the letters of a long name
