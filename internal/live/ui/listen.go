@@ -38,7 +38,7 @@ func Listen(at string, remote bool) (*Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%q is no address and port, nor the path of a socket; write one such as %s or /run/weft-ui.sock", at, DefaultListen)
 	case !a.Addr().Unmap().IsLoopback() && !remote:
-		return nil, fmt.Errorf("%v %w; listen at 127.0.0.1:%d and come by ssh -L %[3]d:127.0.0.1:%[3]d", a, ErrReachable, a.Port())
+		return nil, fmt.Errorf("%v %w; write 127.0.0.1:%d and come by ssh -L %[3]d:127.0.0.1:%[3]d", a, ErrReachable, a.Port())
 	}
 	l, err := net.Listen("tcp", at)
 	if err != nil {
