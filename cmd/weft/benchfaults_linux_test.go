@@ -27,6 +27,7 @@ func TestBenchFaults(t *testing.T) {
 	const names = "cable-down,misnamed,daemon-killed"
 	var results []faults.Result
 	out := mustWeft(t, "bench", "faults", "--only", names, "--json", "--name", kerneltest.LabName("f"), "--within", "1m")
+	out = out[max(strings.Index(out, "[\n"), 0):] // where it is from comes before
 	if err := json.Unmarshal([]byte(out), &results); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"weft/bench/membership"
@@ -15,6 +16,7 @@ func TestBenchMesh(t *testing.T) {
 	}
 	var r membership.Result
 	out := mustWeft(t, "bench", "mesh", "--hosts", "5", "--kills", "1", "--quiet", "2s", "--renew", "2s", "--ttl", "2s", "--linger", "6s", "--json")
+	out = out[max(strings.Index(out, "{\n"), 0):] // where it is from comes before
 	if err := json.Unmarshal([]byte(out), &r); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

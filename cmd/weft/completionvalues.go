@@ -49,6 +49,10 @@ var flagValues = map[string]completion{
 	"port":     {free: true},
 	"flow":     {free: true},
 	"kind":     {values: ofList(capture.KindNames), list: true},
+	"progress": {values: words(progressModes...)},
+
+	"listen":      {files: true},
+	"live-listen": {files: true},
 
 	"tunnel-port": {free: true},
 	"interface":   {values: ofList(devices), list: true},

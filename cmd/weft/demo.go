@@ -171,6 +171,10 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := d.decide(); err != nil {
 		return err
 	}
+	if d.page, err = d.options.startLive(ctx); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.page.end()) }()
 	fmt.Fprintln(d.stderr, d.run)
 	d.progress.plan(d.weights(rows)...)
 	if d.bed, err = d.open(ctx); err != nil {
@@ -178,10 +182,6 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	}
 	bed := d.bed
 	defer func() { err = errors.Join(err, bed.Close()) }()
-	if d.page, err = d.options.startLive(ctx); err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, d.page.end()) }()
 	if err := d.measureAll(ctx, rows); err != nil {
 		return err
 	}

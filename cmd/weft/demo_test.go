@@ -197,3 +197,18 @@ func TestReportFile_leavesDevicesAlone(t *testing.T) {
 		t.Errorf("%s was %v, is %v, %v", os.DevNull, before.Mode(), after.Mode(), err)
 	}
 }
+
+func TestPace_saysShortTimes(t *testing.T) {
+	for _, c := range []struct {
+		virtual, own time.Duration
+		want         string
+	}{
+		{300 * time.Millisecond, 41_200 * time.Microsecond, "0.3 s of virtual time took 0.041 s, 7.3 times as fast as real time."},
+		{32 * time.Second, 4130 * time.Millisecond, "32 s of virtual time took 4.1 s, 7.7 times as fast as real time."},
+		{1500 * time.Millisecond, 60 * time.Second, "1.5 s of virtual time took 60 s, 0.025 times as fast as real time."},
+	} {
+		if got := pace(c.virtual, c.own); got != c.want {
+			t.Errorf("%q, want %q", got, c.want)
+		}
+	}
+}

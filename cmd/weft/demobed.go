@@ -79,7 +79,25 @@ func (b *virtualBed) run(ctx context.Context, row testbed.Row, streams []permuta
 // report, which is the same in every run.
 func (d *demo) tellPace() {
 	if b, ok := d.bed.(*virtualBed); ok && b.own > 0 {
-		fmt.Fprintf(d.stderr, "%.0f s of virtual time took %.1f s, %.1f times as fast as real time.\n",
-			b.virtual.Seconds(), b.own.Seconds(), b.virtual.Seconds()/b.own.Seconds())
+		fmt.Fprintln(d.stderr, pace(b.virtual, b.own))
 	}
+}
+
+// pace says how fast virtual time went, which took so much real time.
+func pace(virtual, own time.Duration) string {
+	times, digits := virtual.Seconds()/own.Seconds(), 1
+	if times < 1 {
+		digits = 3
+	}
+	return fmt.Sprintf("%s of virtual time took %s, %.*f times as fast as real time.", inSeconds(virtual), inSeconds(own), digits, times)
+}
+
+// inSeconds is a time as people read it: to a tenth of a second, below a second to a
+// millisecond.
+func inSeconds(d time.Duration) string {
+	unit := 100 * time.Millisecond
+	if d < time.Second {
+		unit = time.Millisecond
+	}
+	return fmt.Sprintf("%g s", d.Round(unit).Seconds())
 }

@@ -115,7 +115,7 @@ func (d *demo) failoverTable(w io.Writer) error {
 	if len(d.failover) == 0 {
 		return nil
 	}
-	fmt.Fprintf(w, "\n%s\n\n", d.failoverAbout())
+	fmt.Fprintf(w, "\n%s\n\n", table.Paragraph(d.failoverAbout()))
 	return table.Aligned(w, d.failoverRows())
 }
 

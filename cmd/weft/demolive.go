@@ -25,10 +25,9 @@ func (o *demoOptions) startLive(ctx context.Context) (*demoLive, error) {
 	if o.fabric != "netns" {
 		return nil, usagef("--live: the fabric is in memory, in virtual time, in which there is nothing to watch; run as root, for network namespaces")
 	}
-	f := uiFlags{listen: o.liveListen, interval: ui.DefaultInterval}
-	l, err := f.open()
+	l, err := ui.Listen(o.liveListen, false)
 	if err != nil {
-		return nil, err
+		return nil, usagef("--live-listen: %w", err)
 	}
 	src, err := awaitLab(o.name)
 	if err != nil {

@@ -166,7 +166,7 @@ func (d *demo) table(w io.Writer) error {
 	}
 	fmt.Fprintf(w, "\n%s %s, links of %g Mbit/s, %s, median of %d permutation(s)\n",
 		d.topology, d.bed.Kind(), d.options.rate, d.load(), d.options.permutations)
-	fmt.Fprintf(w, "ideal: %.2f Mbit/s a %s: %s\n\n", d.idealMbit(), of, d.idealNote())
+	fmt.Fprintf(w, "%s\n\n", table.Paragraph(fmt.Sprintf("ideal: %.2f Mbit/s a %s: %s", d.idealMbit(), of, d.idealNote())))
 	tw := table.NewWriter(w, 1)
 	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min/median/max\tJain\tresent\tRTT p50/p99 ms\tout of order\tafter reseq.\tspine shares %\tidle %\t")
 	for _, o := range d.outcomes {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -14,7 +15,7 @@ import (
 	"weft/lab"
 )
 
-// uiFlags are those of weft ui, weft lab ui and, with other names, of weft demo.
+// uiFlags are those of weft ui and weft lab ui.
 type uiFlags struct {
 	listen   string
 	remote   bool
@@ -33,7 +34,10 @@ func (f *uiFlags) open() (*ui.Listener, error) {
 		return nil, usagef("--interval %v: must be %v or more", f.interval, ui.MinInterval)
 	}
 	l, err := ui.Listen(f.listen, f.remote)
-	if err != nil {
+	switch {
+	case errors.Is(err, ui.ErrReachable):
+		return nil, usagef("--listen: %w, or say --remote", err)
+	case err != nil:
 		return nil, usagef("--listen: %w", err)
 	}
 	return l, nil

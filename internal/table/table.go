@@ -195,6 +195,10 @@ func (t Table) line(b *bytes.Buffer, list []column, row []string, head bool) {
 	}
 }
 
+// Paragraph is text whose lines have Width letters at most. It ends
+// without a new line.
+func Paragraph(text string) string { return strings.Join(wrap(text, Width), "\n") }
+
 // wrap breaks text at blanks into lines of so many letters, and words that are longer.
 func wrap(s string, width int) (lines []string) {
 	if letters(s) <= width {

@@ -118,3 +118,16 @@ func TestWrite_fitsAndLosesNothing(t *testing.T) {
 		}
 	}
 }
+
+func TestParagraph_keepsAllWords(t *testing.T) {
+	text := strings.Repeat("Agents say hello every 20ms. ", 20) + "end"
+	got := Paragraph(text)
+	if strings.Join(strings.Fields(got), " ") != text || strings.HasSuffix(got, "\n") {
+		t.Errorf("words changed:\n%s", got)
+	}
+	for _, line := range strings.Split(got, "\n") {
+		if letters(line) > Width {
+			t.Errorf("%d letters: %q", len(line), line)
+		}
+	}
+}

@@ -18,6 +18,9 @@ const DefaultListen = "127.0.0.1:9470"
 // maxConnections bounds those that are open at a time: a browser has six to one page.
 const maxConnections = 6 * maxClients
 
+// ErrReachable is of an address that others than this host reach.
+var ErrReachable = errors.New("can be reached from the network, and the page has neither encryption nor a password")
+
 // Listener is where a Server answers.
 type Listener struct {
 	listener net.Listener
@@ -25,7 +28,7 @@ type Listener struct {
 }
 
 // Listen opens an address and a port, or a Unix socket if at is a path. An address that is not
-// this host's alone needs remote.
+// this host's alone needs remote; its error is ErrReachable.
 func Listen(at string, remote bool) (*Listener, error) {
 	if strings.HasPrefix(at, "/") || strings.HasPrefix(at, ".") {
 		return listenUnix(at)
@@ -35,7 +38,7 @@ func Listen(at string, remote bool) (*Listener, error) {
 	case err != nil:
 		return nil, fmt.Errorf("%q is no address and port, nor the path of a socket; write one such as %s or /run/weft-ui.sock", at, DefaultListen)
 	case !a.Addr().Unmap().IsLoopback() && !remote:
-		return nil, fmt.Errorf("%v can be reached from the network, and the page has neither encryption nor a password; listen at 127.0.0.1:%d and come by ssh -L %[2]d:127.0.0.1:%[2]d, or say --remote", a, a.Port())
+		return nil, fmt.Errorf("%v %w; write 127.0.0.1:%d and come by ssh -L %[3]d:127.0.0.1:%[3]d", a, ErrReachable, a.Port())
 	}
 	l, err := net.Listen("tcp", at)
 	if err != nil {

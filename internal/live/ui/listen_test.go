@@ -13,7 +13,7 @@ import (
 )
 
 func TestListen(t *testing.T) {
-	for at, want := range map[string]string{"0.0.0.0:0": "--remote", "192.0.2.1:80": "--remote", "host:80": "address and port", "127.0.0.1": "address and port"} {
+	for at, want := range map[string]string{"0.0.0.0:0": "ssh -L 0:127.0.0.1:0", "192.0.2.1:80": "ssh -L 80:127.0.0.1:80", "host:80": "address and port", "127.0.0.1": "address and port"} {
 		if l, err := Listen(at, false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, %v; want an error with %q", at, l, err, want)
 		}
