@@ -185,3 +185,35 @@ func TestView_seenOfJoins(t *testing.T) {
 		t.Errorf("seen %d", v.Seen())
 	}
 }
+
+// A writer of the directory brings back what the host has signed before: a key that it has retired since.
+func TestView_formerRegistration(t *testing.T) {
+	own := identityOf(1)
+	old, next := keyOf(0, 1).Public(), keyOf(1, 2).Public()
+	at := func(serial, revision, since int64, key PublicKey) Member {
+		m := member("a", 1, key)
+		m.Serial = serial
+		if err := m.Sign(own); err != nil {
+			t.Fatal(err)
+		}
+		m.Revision, m.Since = revision, since
+		return m
+	}
+	for what, back := range map[string]func(v *View, m Member){
+		"written over": func(v *View, m Member) { v.Put(m) },
+		"deleted":      func(v *View, m Member) { v.Delete("a"); m.Since = m.Revision; v.Put(m) },
+		"in a list":    func(v *View, m Member) { v.Replace([]Member{m}) },
+	} {
+		v := &View{}
+		v.Put(at(1, 1, 1, old))
+		v.Put(at(2, 2, 1, next))
+		back(v, at(1, 3, 1, old))
+		if m, ok := v.Member("a"); ok && m.Keys[0] == old || v.Refused() != 1 {
+			t.Errorf("%s: %v, refused %d", what, m.Keys, v.Refused())
+		}
+		v.Put(at(3, 4, 4, next))
+		if m, _ := v.Member("a"); len(m.Keys) == 0 || m.Keys[0] != next || v.Strangers() != 0 {
+			t.Errorf("%s: the host itself: %v", what, m.Keys)
+		}
+	}
+}

@@ -30,6 +30,9 @@ type Member struct {
 	// keeps no identity has neither.
 	Identity  PublicIdentity `json:"identity,omitzero"`
 	Signature []byte         `json:"signature,omitempty"`
+	// Serial grows with each registration that the identity signs: a former one does not count any
+	// more where a later one has been seen. 0 without a signature.
+	Serial int64 `json:"serial,omitempty"`
 
 	// Revision is the directory's number for this registration: a later one is greater.
 	// Since is that of the first registration of those that have followed each other
@@ -93,6 +96,8 @@ func (m *Member) check() error {
 		return fmt.Errorf("mesh: %q has %d prefixes: must have 1 to %d", m.Name, len(m.Prefixes), MaxPrefixes)
 	case len(m.Keys) > MaxKeys:
 		return fmt.Errorf("mesh: %q has %d keys: may have %d", m.Name, len(m.Keys), MaxKeys)
+	case m.Serial < 0 || m.Serial > 0 && m.Identity == (PublicIdentity{}):
+		return fmt.Errorf("mesh: %q has serial %d: it must not be below 0, and needs an identity", m.Name, m.Serial)
 	case m.Seen < 0:
 		return fmt.Errorf("mesh: %q has seen %d: must not be below 0", m.Name, m.Seen)
 	}

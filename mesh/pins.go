@@ -32,10 +32,12 @@ func (v *View) TakePinned() (list map[string]PublicIdentity) {
 func (v *View) Repin(pins map[string]PublicIdentity) (changed bool) {
 	for name, s := range v.strangers {
 		switch whose, ok := pins[name]; {
-		case ok && whose == s.Identity:
+		case ok && whose == s.Identity && v.pins[name] != whose:
 			v.pins[name] = whose
+			delete(v.serials, name)
 		case !ok:
 			delete(v.pins, name)
+			delete(v.serials, name)
 		default:
 			continue
 		}
@@ -54,6 +56,8 @@ func (v *View) Strangers() int { return len(v.strangers) }
 // foreign says why a registration is not of whom its name is; "" if it is, or may be.
 func (v *View) foreign(m *Member) string {
 	switch whose, ok := v.pins[m.Name]; {
+	case ok && whose == m.Identity && m.Serial < v.serials[m.Name]:
+		return "the host has signed a later one: somebody has brought a former one back, or the host's clock has gone back"
 	case ok && whose == m.Identity:
 		return ""
 	case ok && m.Identity == PublicIdentity{}:
@@ -71,5 +75,15 @@ func (v *View) pin(m *Member) {
 	if _, ok := v.pins[m.Name]; !ok && m.Identity != (PublicIdentity{}) {
 		v.Pin(m.Name, m.Identity)
 		v.fresh = append(v.fresh, m.Name)
+	}
+}
+
+// note takes note of how far the identity of a pinned name has counted.
+func (v *View) note(m *Member) {
+	if whose, ok := v.pins[m.Name]; ok && whose == m.Identity && m.Serial > v.serials[m.Name] {
+		if v.serials == nil {
+			v.serials = make(map[string]int64)
+		}
+		v.serials[m.Name] = m.Serial
 	}
 }

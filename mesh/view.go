@@ -18,21 +18,23 @@ const MaxMembers = 1 << 16
 // one name or one prefix by mistake do not take it from each other:
 //
 //   - A name whose registration was signed is its identity's from then on: it is pinned. What
-//     somebody else registers by it does not count until the pin is gone (Unpin).
+//     somebody else registers by it does not count until the pin is gone (Repin). Of what
+//     the identity has signed, the latest that this View has seen counts, and none before it.
 //   - Without a signature, a key in use must have been announced before, as one that is accepted. A
 //     name that has lost its key must first be free: its former registration must have ended. A list
 //     of all members counts in any case (Replace).
 //   - Of prefixes that overlap, those count whose host was registered first. A host's own count
 //     for itself in any case.
 //
-// So whoever writes the registrations of others can end them, bring former ones back and take names
-// that this View has not seen, but not the place of a host that it knows and that signs. Where hosts
+// So whoever writes the registrations of others can end them and take names that this View has not
+// seen, but not the place of a host that it knows and that signs. Where hosts
 // do not sign, the directory has to see to it that each writes its own registration only.
 type View struct {
 	members   map[string]*known
 	strangers map[string]stranger // registrations that do not count for their identity
 	pins      map[string]PublicIdentity
-	fresh     []string // names that were pinned since TakePinned
+	serials   map[string]int64 // the greatest Serial that counted, of names that are pinned
+	fresh     []string         // names that were pinned since TakePinned
 	seen      int64
 	refused   uint64
 }
@@ -99,6 +101,7 @@ func (v *View) Put(m Member) {
 	}
 	k.Member, k.refused = m, 0
 	v.pin(&m)
+	v.note(&m)
 }
 
 // Replace takes all registrations that the directory has. They count even where they

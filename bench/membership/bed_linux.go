@@ -248,14 +248,15 @@ func (b *bed) result(whole bool) *Result {
 	r := &Result{Hosts: b.o.Hosts, Kills: b.o.Kills, Cuts: b.cuts, Seconds: b.now().Seconds(), Rows: b.book.rows(), Left: b.book.left, Traffic: b.traffic, Foreign: b.foreign, Whole: whole, Errors: b.errors}
 	for _, h := range b.staying() {
 		s := h.Host.Stats().Tunnel
-		refused := s.Forged + s.Replayed + s.Malformed
+		refused := s.Forged + s.Malformed
 		if refused > 0 && !b.attacked(h) {
 			b.notef("%s: %+v", h.name, s)
 		}
 		if b.attacked(h) {
-			r.Foreign.Refused += refused + s.UnknownPeer
+			r.Foreign.Refused += refused + s.Replayed + s.UnknownPeer
 		} else {
 			r.Traffic.Refused += refused
+			r.Traffic.Late += s.Replayed
 		}
 	}
 	for _, h := range b.was {

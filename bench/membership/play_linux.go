@@ -107,8 +107,9 @@ func (b *bed) churn(slot int) {
 			return
 		}
 		b.remove(h)
+		name := h.name // h is the next host while some have not acted yet
 		gone := func(_ string, peers []mesh.Peer) bool {
-			return !slices.ContainsFunc(peers, func(p mesh.Peer) bool { return p.Name == h.name })
+			return !slices.ContainsFunc(peers, func(p mesh.Peer) bool { return p.Name == name })
 		}
 		switch round % 4 {
 		case 0:

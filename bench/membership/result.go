@@ -53,6 +53,7 @@ type Traffic struct {
 	Exchanges   uint64 `json:"exchanges"` // of bytes there and back, compared
 	Bytes       uint64 `json:"bytes"`
 	Refused     uint64 `json:"refused"` // datagrams that hosts refused to which nobody forged any
+	Late        uint64 `json:"late"`    // and that came behind so many others that their numbers are not remembered: processors were busy
 }
 
 // Foreign is what was sent that nobody is to accept.
@@ -107,8 +108,8 @@ func (r *Result) Print(w io.Writer) error {
 		return err
 	}
 	t, f := r.Traffic, r.Foreign
-	fmt.Fprintf(w, "\n%d connections, %d lost; %d exchanges of %.1f MB; %d keys replaced; %d datagrams of peers refused\n",
-		t.Connections, t.Lost, t.Exchanges, float64(t.Bytes)/1e6, r.Renewed, t.Refused)
+	fmt.Fprintf(w, "\n%d connections, %d lost; %d exchanges of %.1f MB; %d keys replaced; %d datagrams of peers refused, %d too late\n",
+		t.Connections, t.Lost, t.Exchanges, float64(t.Bytes)/1e6, r.Renewed, t.Refused, t.Late)
 	_, err := fmt.Fprintf(w, "%d forged, %d by former keys, %d replayed, %d sent by expired peers: %d bytes accepted, %d datagrams refused; control by the right key: %d of %d accepted\n",
 		f.Forged, f.Former, f.Replayed, f.Expired, f.AcceptedBytes, f.Refused, f.ControlArrived, f.ControlSent)
 	fmt.Fprintf(w, "%d registrations written over those of others: %d taken\n", f.Registrations, f.Taken)

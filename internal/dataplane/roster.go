@@ -41,6 +41,10 @@ type peer struct {
 // ones, which former finds by name, get none of their own: making them takes long.
 func freshPeers(peers []Peer, self string, now time.Time, former func(name string) *peer) (all []*peer, err error) {
 	for i, c := range peers {
+		if c.Key != nil { // whose it was may change it
+			key := *c.Key
+			c.Key, c.Accept = &key, slices.Clone(c.Accept)
+		}
 		p := &peer{Peer: c, to: unmapped(c.Endpoint)}
 		p.from = p.to.Addr()
 		if was := former(c.Name); was != nil && was.hasKeys(&c) {

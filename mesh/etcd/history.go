@@ -16,11 +16,8 @@ import (
 // lower revisions, lower terms or another cluster ID. A watch that goes on then waits for revisions
 // that have been, and tells nothing.
 type history struct {
-	mu       sync.Mutex
-	isKnown  bool
-	cluster  uint64
-	revision int64
-	term     uint64
+	mu    sync.Mutex
+	known mark
 }
 
 var errRestored = errors.New("etcd: it has been restored from a backup: all is read anew")
@@ -29,38 +26,58 @@ var errRestored = errors.New("etcd: it has been restored from a backup: all is r
 func (h *history) behind(r *pb.ResponseHeader) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.isBehind(r)
+	return h.known.isBehind(r)
 }
 
-func (h *history) isBehind(r *pb.ResponseHeader) bool {
-	return h.isKnown && (r.GetClusterId() != h.cluster || r.GetRevision() < h.revision || r.GetRaftTerm() < h.term)
+func (m mark) isBehind(r *pb.ResponseHeader) bool {
+	return m.isKnown && (r.GetClusterId() != m.cluster || r.GetRevision() < m.revision || r.GetRaftTerm() < m.term)
 }
 
 // follow takes note of an answer.
 func (h *history) follow(r *pb.ResponseHeader) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.isBehind(r) && r != nil {
-		h.cluster, h.revision, h.term, h.isKnown = r.ClusterId, r.Revision, r.RaftTerm, true
+	if !h.known.isBehind(r) && r != nil {
+		h.known = markOf(r)
 	}
 }
 
-// begin takes note of an answer that is of no earlier time, so that one which is behind is of
-// another history. It reports whether that has changed since the last call.
-func (h *history) begin(r *pb.ResponseHeader) (restored bool) {
+// mark is how far etcd was known to be at some time.
+type mark struct {
+	isKnown  bool
+	cluster  uint64
+	revision int64
+	term     uint64
+}
+
+func (h *history) mark() mark {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	restored = h.isBehind(r)
-	h.cluster, h.revision, h.term, h.isKnown = r.GetClusterId(), r.GetRevision(), r.GetRaftTerm(), true
+	return h.known
+}
+
+// begin takes note of an answer to what was asked at a mark. It cannot be behind that, but if it is of
+// another history: it reports whether it is. It may be behind what has been answered since.
+func (h *history) begin(r *pb.ResponseHeader, asked mark) (restored bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if restored = asked.isBehind(r); restored || !h.known.isBehind(r) {
+		h.known = markOf(r)
+	}
 	return restored
+}
+
+func markOf(r *pb.ResponseHeader) mark {
+	return mark{true, r.GetClusterId(), r.GetRevision(), r.GetRaftTerm()}
 }
 
 // restored asks a quorum of etcd whether it has been restored. A member may be behind for a while.
 func (d *Directory) restored(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
+	asked := d.history.mark()
 	r, err := d.c.Client.Get(ctx, d.members(), clientv3.WithCountOnly())
-	return err == nil && d.history.behind(r.Header)
+	return err == nil && asked.isBehind(r.Header)
 }
 
 // explain says what to do about an error of etcd's.

@@ -22,6 +22,7 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 	d.mu.Lock()
 	d.watch = cancel
 	d.mu.Unlock()
+	asked := d.history.mark()
 	all, header, err := d.all(ctx)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
@@ -29,7 +30,7 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 		}
 		return err
 	}
-	told(join.Update{All: true, Restored: d.history.begin(header), Put: all})
+	told(join.Update{All: true, Restored: d.history.begin(header, asked), Put: all})
 	n := newNews()
 	var reading sync.WaitGroup
 	defer reading.Wait()

@@ -34,6 +34,9 @@ type loop struct {
 	again      time.Time       // before which the host does not try to register again
 	tells      time.Time       // when the directory is told what the host has seen; zero: nothing is new
 	rests      time.Time       // until when the tunnel is not given other peers
+	serial     int64           // of the last registration that was signed
+	overwrites int             // how often somebody else has written over the registration lately
+	overwrote  time.Time       // the last time
 	unkeptPins map[string]mesh.PublicIdentity
 	pinsLooked time.Time
 	unpinned   string // why pins are not kept
@@ -134,7 +137,7 @@ func (l *loop) take(u Update) {
 		s.Following = true
 		s.Refused = l.view.Refused()
 		if s.Registered && !l.readOnly {
-			s.Why = ""
+			s.Why = l.contested()
 		}
 	})
 }
@@ -167,9 +170,12 @@ func (l *loop) update(change func(*Status)) {
 	change(&l.status)
 }
 
-// rest is how much longer than the last time the tunnel is left alone when it has been given its
-// peers: whoever registers again and again does not take the processor.
-const rest = 10
+// The tunnel is left alone for rest times as long as giving it its peers took: whoever registers again and
+// again does not take the processor. It is maxRest at most, as on a busy machine it is others that take long.
+const (
+	rest    = 10
+	maxRest = 2 * time.Second
+)
 
 // apply gives the tunnel its peers, if there is something new.
 func (l *loop) apply() {
@@ -184,7 +190,7 @@ func (l *loop) apply() {
 		peers = append(peers, p.Peer)
 	}
 	err := l.c.SetPeers(slices.Clone(peers)) // who gets them may keep them
-	if l.rests = time.Now().Add(rest * time.Since(began)); err != nil {
+	if l.rests = time.Now().Add(min(rest*time.Since(began), maxRest)); err != nil {
 		l.rests = time.Now().Add(retry)
 	}
 	l.update(func(s *Status) {

@@ -47,6 +47,11 @@ func (l *loop) register(ctx context.Context) {
 	}
 	l.tells = time.Time{}
 	if !l.c.Identity.IsZero() {
+		l.serial = max(time.Now().UnixNano(), l.serial+1)
+		if former, ok := l.view.Member(l.c.Name); ok && former.Identity == l.c.Identity.Public() {
+			l.serial = max(l.serial, former.Serial+1) // the clock may have gone back
+		}
+		m.Serial = l.serial
 		if err := m.Sign(l.c.Identity); err != nil {
 			l.update(func(s *Status) { s.Why = err.Error() })
 			return
@@ -108,10 +113,33 @@ func (l *loop) answered(a answer) {
 		case l.readOnly:
 			s.Why = l.unlisted()
 		case s.Following:
-			s.Why = ""
+			s.Why = l.contested()
 		}
 	})
 	l.isReady()
+}
+
+// overwritten takes note that somebody else has registered by the host's name. The registration is written
+// again: at once the first time, and later each time as long as this goes on.
+func (l *loop) overwritten(name string) {
+	now := time.Now()
+	if now.Sub(l.overwrote) > maxSpread {
+		l.overwrites = 0
+	}
+	if l.overwrites++; l.overwrites > 1 {
+		wait := min(retry<<min(l.overwrites-2, 8), maxPatient)
+		l.again = now.Add(wait/2 + jitter(wait))
+	}
+	l.put, l.overwrote = false, now
+	l.log.Warn("registration overwritten", "name", name)
+}
+
+// contested says that somebody goes on writing over the registration.
+func (l *loop) contested() string {
+	if l.overwrites < 2 || time.Since(l.overwrote) > maxSpread {
+		return ""
+	}
+	return "this host's registration is written over again and again: another host has its name, or its files (a copied machine: remove the private key's file and the identity's there), or somebody else may write it in the directory"
 }
 
 // takeOwn takes the host's own registration, as the directory has it. One that has been
@@ -119,10 +147,9 @@ func (l *loop) answered(a answer) {
 // somebody else has written: it is written again.
 func (l *loop) takeOwn(m *mesh.Member) {
 	own := l.member(&l.c)
-	if !slices.Equal(m.Keys, own.Keys) {
+	if !slices.Equal(m.Keys, own.Keys) || !slices.Equal(m.Endpoints, own.Endpoints) || !slices.Equal(m.Prefixes, own.Prefixes) || m.Identity != l.c.Identity.Public() {
 		if l.put && m.Revision > l.latest {
-			l.put = false
-			l.log.Warn("registration overwritten", "name", m.Name)
+			l.overwritten(m.Name)
 		}
 		return
 	}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -91,7 +93,7 @@ func (k *Known) load() (map[string]mesh.PublicIdentity, error) {
 	return all, nil
 }
 
-// Keep adds names to the file.
+// Keep adds names to the file. What is there is whole, whatever happens meanwhile.
 func (k *Known) Keep(fresh map[string]mesh.PublicIdentity) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,16 +101,21 @@ func (k *Known) Keep(fresh map[string]mesh.PublicIdentity) error {
 	if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(k.Path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
+	if all == nil {
+		all = make(map[string]mesh.PublicIdentity)
 	}
-	var b bytes.Buffer
+	before := len(all)
 	for name, p := range fresh {
 		if _, ok := all[name]; !ok {
-			fmt.Fprintf(&b, "%v %s\n", p, name)
+			all[name] = p
 		}
 	}
-	_, err = f.Write(b.Bytes())
-	return errors.Join(err, f.Close())
+	if len(all) == before {
+		return nil
+	}
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		fmt.Fprintf(&b, "%v %s\n", all[name], name)
+	}
+	return replace(k.Path, b.Bytes())
 }
