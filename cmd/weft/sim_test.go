@@ -121,7 +121,7 @@ func TestSimRun_jsonIsAnObjectForAName(t *testing.T) {
 	if err := errors.Join(err, json.Unmarshal([]byte(out), &object)); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"experiment", "source", "title", "seed", "quick", "wall_s", "cpu_s", "packet_hops", "packet_hops_per_cpu_s", "rss_mb", "verdict", "score", "because", "rows", "stated", "inferred", "of_run", "run"} {
+	for _, key := range []string{"experiment", "source", "title", "seed", "quick", "wall_s", "cpu_s", "packet_hops", "packet_hops_per_cpu_s", "rss_mb", "verdict", "score", "because", "rows", "stated", "inferred", "of_run", "run", "decided"} {
 		if _, ok := object[key]; !ok {
 			t.Errorf("no %s", key)
 		}
