@@ -17,13 +17,18 @@ import (
 )
 
 // Identity reads a host's identity: 32 bytes in base64, in a file that is its owner's alone. It makes
-// the file with a new one if there is none. No error contains any of it.
+// the file with a new one if there is none, the same for all who start at the same time. No error
+// contains any of it.
 func Identity(path string) (mesh.Identity, error) {
 	f, err := openPrivate(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		i := mesh.NewIdentity()
 		seed := i.Seed()
-		return i, replace(path, []byte(base64.StdEncoding.EncodeToString(seed[:])+"\n"))
+		err := create(path, []byte(base64.StdEncoding.EncodeToString(seed[:])+"\n"))
+		if errors.Is(err, fs.ErrExist) {
+			return Identity(path)
+		}
+		return i, err
 	}
 	if err != nil {
 		return mesh.Identity{}, err

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"weft/mesh"
@@ -73,6 +74,41 @@ func TestKnown(t *testing.T) {
 		}
 		if err := k.Keep(map[string]mesh.PublicIdentity{"b": one}); err == nil {
 			t.Errorf("%q: added to", text)
+		}
+	}
+}
+
+// All that start at the same time without a file get the same identity and key.
+func TestIdentity_madeOnce(t *testing.T) {
+	for range 20 {
+		dir := t.TempDir()
+		var seeds [8][32]byte
+		var keys [8][32]byte
+		var all sync.WaitGroup
+		for i := range seeds {
+			all.Go(func() {
+				identity, err := Identity(filepath.Join(dir, "identity"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				seeds[i] = identity.Seed()
+				list, err := ReadOrMake(filepath.Join(dir, "key"))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				keys[i] = list[0].Secret()
+			})
+		}
+		all.Wait()
+		for i := range seeds {
+			if seeds[i] != seeds[0] || keys[i] != keys[0] {
+				t.Fatalf("%d has another identity or key", i)
+			}
+		}
+		if left, err := os.ReadDir(dir); err != nil || len(left) != 2 {
+			t.Fatalf("%v left, %v", left, err)
 		}
 	}
 }

@@ -88,6 +88,10 @@ func parse(b []byte) (keys []mesh.PrivateKey, err error) {
 // Write puts keys into the place of those of a file. After an error, or if the machine stops
 // meanwhile, the file has the former ones.
 func Write(path string, keys []mesh.PrivateKey) error {
+	return replace(path, format(keys))
+}
+
+func format(keys []mesh.PrivateKey) []byte {
 	var b bytes.Buffer
 	for _, k := range keys {
 		secret := k.Secret()
@@ -96,18 +100,38 @@ func Write(path string, keys []mesh.PrivateKey) error {
 		}
 		fmt.Fprintln(&b, base64.StdEncoding.EncodeToString(secret[:]))
 	}
-	return replace(path, b.Bytes())
+	return b.Bytes()
 }
 
 // replace puts bytes into the place of a file, which is its owner's alone.
 func replace(path string, b []byte) error {
+	return put(path, b, os.Rename)
+}
+
+// create makes a file with bytes, its owner's alone, whole or not at all. Of several at once one
+// makes it, and the others get fs.ErrExist.
+func create(path string, b []byte) error {
+	return put(path, b, func(from, to string) error {
+		err := os.Link(from, to)
+		if err == nil {
+			return os.Remove(from)
+		}
+		if errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		return os.Rename(from, to) // the file system has no links
+	})
+}
+
+// put writes bytes beside a file and has them take their place.
+func put(path string, b []byte, place func(from, to string) error) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // of mode 0600
 	if err != nil {
 		return fmt.Errorf("keep the keys: %w", err)
 	}
 	_, err = f.Write(b)
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
-		err = os.Rename(f.Name(), path)
+		err = place(f.Name(), path)
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep the keys: %w", err), os.Remove(f.Name()))
@@ -119,14 +143,17 @@ func replace(path string, b []byte) error {
 	return nil
 }
 
-// ReadOrMake reads a file, or makes it with a new key if there is none.
+// ReadOrMake reads a file, or makes it with a new key if there is none. Who starts at the same time
+// gets the same key.
 func ReadOrMake(path string) ([]mesh.PrivateKey, error) {
 	keys, err := Read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return keys, err
 	}
 	keys = []mesh.PrivateKey{mesh.NewPrivateKey(0)}
-	if err := Write(path, keys); err != nil {
+	if err := create(path, format(keys)); errors.Is(err, fs.ErrExist) {
+		return Read(path)
+	} else if err != nil {
 		return nil, err
 	}
 	return keys, nil
