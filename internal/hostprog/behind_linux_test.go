@@ -278,6 +278,7 @@ func orderForwarded(t *testing.T, six bool) {
 // What is behind this host is sprayed in IPv6, too, by all paths alike, from its own address. Its
 // connections are noted, and their MSS leaves room for the outer header.
 func TestSpray6_behind(t *testing.T) {
+	kerneltest.NeedRoot(t)
 	here, far := netip.MustParseAddr("fd00:244::7"), netip.MustParseAddr("fd00:244:9::9")
 	table, err := NewForwarded()
 	if err != nil {
