@@ -47,6 +47,7 @@ func (b badInput) name() string {
 func (b badInput) run(t *testing.T) (message string, code int) {
 	t.Helper()
 	dir := t.TempDir()
+	t.Chdir(dir) // where a command that writes a file by default may do so
 	file := filepath.Join(dir, b.name())
 	if b.file != "" {
 		if err := os.WriteFile(file, []byte(strings.ReplaceAll(b.file, "DIR", dir)), 0o600); err != nil {

@@ -22,12 +22,12 @@ func (o *demoOptions) startLive(ctx context.Context) (*demoLive, error) {
 	if !o.live {
 		return nil, nil
 	}
-	if o.fabric != "netns" {
-		return nil, usagef("--live: the fabric is in memory, in virtual time, in which there is nothing to watch; run as root, for network namespaces")
-	}
 	l, err := ui.Listen(o.liveListen, false)
 	if err != nil {
 		return nil, usagef("--live-listen: %w", err)
+	}
+	if o.fabric != "netns" {
+		return nil, errors.Join(usagef("--live: the fabric is in memory, in virtual time, in which there is nothing to watch; run as root, for network namespaces"), l.Close())
 	}
 	src, err := awaitLab(o.name)
 	if err != nil {

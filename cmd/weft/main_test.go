@@ -38,7 +38,7 @@ func weft(t testing.TB, args ...string) (string, error) {
 	cmd := newRootCmd()
 	cmd.SetOut(&out)
 	cmd.SetErr(&out)
-	cmd.SetArgs(args)
+	cmd.SetArgs(append([]string{}, args...)) // nil would have it read those of the test program
 	err := execute(t.Context(), cmd)
 	return out.String(), err
 }

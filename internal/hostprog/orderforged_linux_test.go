@@ -60,7 +60,9 @@ func TestOrder_budget(t *testing.T) {
 	forged.seq = 200
 	before, began := o.stats(t), time.Now()
 	o.flood(t, forged, n)
-	most := orderBudget * uint64(time.Since(began)>>24+2)
+	// Each processor has a budget of its own, and the kernel may have the program go on elsewhere. The
+	// clock that the budget goes by is late where the machine has been.
+	most := orderBudget * uint64(time.Since(began)>>24+3) * uint64(ebpf.MustPossibleCPU())
 	st := o.stats(t)
 	if diverted := st.Diverted - before.Diverted; diverted == 0 || diverted > most || diverted+st.OverBudget != n {
 		t.Errorf("of %d packets in %v: %+v", n, time.Since(began), st)
