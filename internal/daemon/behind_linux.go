@@ -140,7 +140,7 @@ func (d *daemon) noteForwarded(c *Config, p place) (*forwarding, error) {
 		return nil, nil
 	}
 	if d.noted == nil {
-		table, err := d.kernel.note()
+		table, err := d.kernel.note(d.memory)
 		if err != nil {
 			return nil, err
 		}

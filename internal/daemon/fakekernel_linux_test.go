@@ -150,7 +150,7 @@ func (k *fakeKernel) kernel() kernel {
 			k.program.started = k.program.carried()
 			return k.program, nil
 		},
-		note: func() (*hostprog.Forwarded, error) { return nil, nil },
+		note: func(int64) (*hostprog.Forwarded, error) { return nil, nil },
 		pace: func(c pacing.Config) (pacer, error) {
 			if k.unpaced != nil {
 				return nil, k.unpaced

@@ -38,7 +38,7 @@ type kernel struct {
 	sample  func(prober.SamplerConfig) (sampler, error)
 	follow  func(*Config, place, *topology.Topology, receiver, func(news)) (follower, error)
 	pace    func(pacing.Config) (pacer, error)
-	note    func() (*hostprog.Forwarded, error)
+	note    func(memory int64) (*hostprog.Forwarded, error)
 }
 
 // hostSetup is *hostsetup.Setup: settings, addresses, routes and rules.

@@ -2,6 +2,9 @@ package daemon
 
 import "weft/resequencer"
 
+// leastMemory is what a daemon needs of memory, in bytes, with what the kernel keeps for it.
+const leastMemory = 32 << 20
+
 // frameBytes is the memory of a packet that is held, at least.
 const frameBytes = 2048
 

@@ -76,6 +76,10 @@ func newDaemon(file string, c *Config, k kernel, l *eventlog.Log) *daemon {
 
 // tellOfMemory tells that the reorder buffer is smaller than it is configured.
 func (d *daemon) tellOfMemory() {
+	if d.memory > 0 && d.memory < leastMemory {
+		d.log.Warnf(event.Limited, "note: the control group allows %d MB of memory (MemoryMax=), and the kernel ends this daemon where that is too little: allow %d MB",
+			d.memory>>20, leastMemory>>20)
+	}
 	asked, err := d.config.Resequencer.config()
 	if given := within(asked, d.memory); err == nil && given != asked {
 		d.log.Infof(event.Limited, "note: the control group allows %d MB of memory (MemoryMax=): at most %d KB and %d packets wait for others, where the configuration has %d KB and %d",

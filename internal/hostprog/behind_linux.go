@@ -117,13 +117,21 @@ type Forwarded struct {
 	next time.Time    // when to look again
 }
 
-// NewForwarded makes an empty table. It needs CAP_BPF.
-func NewForwarded() (*Forwarded, error) {
+// forwardedBytes is what the kernel keeps of a connection in the table.
+const forwardedBytes = 112
+
+// NewForwarded makes an empty table, which takes at most a sixteenth of memory, in bytes; 0 means no
+// limit. It needs CAP_BPF.
+func NewForwarded(memory int64) (*Forwarded, error) {
 	spec, err := loadSpray()
 	if err != nil {
 		return nil, err
 	}
-	m, err := ebpf.NewMap(spec.Maps[sprayMapForwarded])
+	table := spec.Maps[sprayMapForwarded]
+	if memory > 0 {
+		table.MaxEntries = uint32(min(int64(table.MaxEntries), max(memory/16/forwardedBytes, 1)))
+	}
+	m, err := ebpf.NewMap(table)
 	if err != nil {
 		return nil, kernel.Explain(fmt.Errorf("table of forwarded connections: %w", err))
 	}
@@ -192,5 +200,6 @@ func (f *Forwarded) share(spec *ebpf.CollectionSpec) map[string]*ebpf.Map {
 		spec.Maps[sprayMapForwarded].MaxEntries = 1
 		return nil
 	}
+	spec.Maps[sprayMapForwarded].MaxEntries = f.m.MaxEntries()
 	return map[string]*ebpf.Map{sprayMapForwarded: f.m}
 }

@@ -29,7 +29,7 @@ func newBehindTest(t *testing.T) *uplinkTest {
 	t.Helper()
 	u := newUplinkTest(t)
 	var err error
-	if u.cfg.Forwarded, err = NewForwarded(); err != nil {
+	if u.cfg.Forwarded, err = NewForwarded(0); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { u.cfg.Forwarded.Close() })
@@ -206,7 +206,7 @@ func TestOrder_forwarded(t *testing.T) {
 
 func orderForwarded(t *testing.T, six bool) {
 	o := newOrderTest(t)
-	table, err := NewForwarded()
+	table, err := NewForwarded(16 << 20) // a smaller one
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -280,7 +280,7 @@ func orderForwarded(t *testing.T, six bool) {
 func TestSpray6_behind(t *testing.T) {
 	kerneltest.NeedRoot(t)
 	here, far := netip.MustParseAddr("fd00:244::7"), netip.MustParseAddr("fd00:244:9::9")
-	table, err := NewForwarded()
+	table, err := NewForwarded(0)
 	if err != nil {
 		t.Fatal(err)
 	}

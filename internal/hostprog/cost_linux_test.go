@@ -70,7 +70,7 @@ func BenchmarkSpray_forwarding(b *testing.B) {
 			s := &sprayed{lab: l, src: hosts[0], dst: hosts[len(hosts)-1]}
 			cfg := s.config(b, "drb")
 			if c.forwards {
-				table, err := NewForwarded()
+				table, err := NewForwarded(0)
 				if err != nil {
 					b.Fatal(err)
 				}
