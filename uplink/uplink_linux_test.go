@@ -365,11 +365,11 @@ func (n network) trace(t *testing.T) (found []string) {
 			}
 		}
 		spray, err1 := hostprog.DetachSpray("p0")
-		if spray {
+		if spray > 0 {
 			found = append(found, "spray")
 		}
 		steer, err2 := hostprog.DetachSteer("p0")
-		if steer {
+		if steer > 0 {
 			found = append(found, "steer")
 		}
 		dir, err3 := hostsetup.Dir()

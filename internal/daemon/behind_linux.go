@@ -71,13 +71,16 @@ func (c *Config) hostOf(p place) func(netip.Addr) netip.Addr {
 	}
 }
 
-// findForwarding finds out whether the kernel forwards packets.
+// findForwarding finds out whether the kernel forwards packets of either family.
 func (p *place) findForwarding() error {
-	on, err := os.ReadFile("/proc/sys/net/ipv4/ip_forward")
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("does the kernel forward packets: %w", err)
+	p.forwards = false
+	for _, setting := range []string{"ipv4/ip_forward", "ipv6/conf/all/forwarding"} {
+		on, err := os.ReadFile("/proc/sys/net/" + setting)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("does the kernel forward packets: %w", err)
+		}
+		p.forwards = p.forwards || strings.TrimSpace(string(on)) == "1"
 	}
-	p.forwards = strings.TrimSpace(string(on)) == "1"
 	return nil
 }
 

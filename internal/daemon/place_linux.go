@@ -41,7 +41,7 @@ type place struct {
 	memory    int64            // that the control group allows, bytes; 0: no limit
 	tap       *tap.Tap         // where who captures sees packets
 	log       *eventlog.Log    // for what follows failures
-	forwards  bool             // the kernel forwards IPv4 packets
+	forwards  bool             // the kernel forwards packets
 	forwarded *forwarding      // what connections it forwards; nil: nobody notes them
 	short     bool             // super-segments of more than 64 KB have got lost
 }

@@ -170,7 +170,7 @@ func TestDetachSpray_recordOfBefore(t *testing.T) {
 			return err
 		}
 		removed, err := DetachSpray("p0")
-		if !removed {
+		if removed == 0 {
 			t.Error("nothing removed")
 		}
 		return err

@@ -207,7 +207,7 @@ func TestAttachSpray_bigTCP(t *testing.T) {
 		}
 		most(10000)
 		o.release()
-		if removed, err := DetachSpray("p0"); err != nil || !removed {
+		if removed, err := DetachSpray("p0"); err != nil || removed == 0 {
 			t.Errorf("detached: %v, %v", removed, err)
 		}
 		most(110000)

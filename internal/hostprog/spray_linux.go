@@ -173,12 +173,16 @@ func (o *Spray) Replace(cfg SprayConfig) (other *Spray, err error) {
 	return other, err
 }
 
-// DetachSpray removes the program from an uplink in the network namespace of the calling
-// thread and restores the former settings, whoever attached it, also after a crash.
-// removed is false if there is none. It needs CAP_SYS_ADMIN to read the former settings.
-func DetachSpray(uplink string) (removed bool, err error) {
-	removed, err = sprayKind.detach(uplink)
-	heeds, err2 := heedKind.detach(uplink)
-	cut, err3 := detachCutter(uplink)
-	return removed || heeds || cut, errors.Join(err, err2, err3)
+// DetachSpray removes the programs of a Spray from an uplink in the network namespace of the calling
+// thread and restores the former settings, whoever attached them, also after a crash.
+// removed is how many there were. It needs CAP_SYS_ADMIN to read the former settings.
+func DetachSpray(uplink string) (removed int, err error) {
+	for _, detach := range []func(string) (bool, error){sprayKind.detach, heedKind.detach, detachCutter} {
+		did, err2 := detach(uplink)
+		if did {
+			removed++
+		}
+		err = errors.Join(err, err2)
+	}
+	return removed, err
 }

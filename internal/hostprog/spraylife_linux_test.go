@@ -108,7 +108,7 @@ func (s *sprayed) detach(t *testing.T, want bool) {
 	t.Helper()
 	err := s.lab.Do(s.src.ID, func() error {
 		removed, err := DetachSpray("p0")
-		if removed != want {
+		if removed > 0 != want {
 			t.Errorf("removed %v, want %v", removed, want)
 		}
 		return err

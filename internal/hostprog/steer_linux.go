@@ -153,8 +153,11 @@ func (s *Steer) Stats() (st SteerStats, err error) {
 }
 
 // DetachSteer removes the program from an uplink in the network namespace of the
-// calling thread, whoever attached it, also after a crash. removed is false if
-// there is none.
-func DetachSteer(uplink string) (removed bool, err error) {
-	return steerKind.detach(uplink)
+// calling thread, whoever attached it, also after a crash. removed is how many there were.
+func DetachSteer(uplink string) (removed int, err error) {
+	did, err := steerKind.detach(uplink)
+	if did {
+		removed = 1
+	}
+	return removed, err
 }

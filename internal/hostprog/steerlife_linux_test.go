@@ -120,7 +120,7 @@ func TestSteer_replacedAndDetached(t *testing.T) {
 		t.Helper()
 		err := kernel.InNamespace(s.near, func() error {
 			removed, err := DetachSteer("p0")
-			if removed != want {
+			if removed > 0 != want {
 				t.Errorf("removed %v, want %v", removed, want)
 			}
 			return err

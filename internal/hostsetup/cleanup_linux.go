@@ -113,12 +113,11 @@ func (s *Setup) detachPrograms() (string, error) {
 	}
 	n := 0
 	for _, l := range links {
-		for _, detach := range []func(string) (bool, error){hostprog.DetachSpray, hostprog.DetachSteer} {
-			did, err2 := true, error(nil)
-			for left := 0; did && err2 == nil && left < mostLeft; left++ {
-				if did, err2 = detach(l.Attrs().Name); did {
-					n++
-				}
+		for _, detach := range []func(string) (int, error){hostprog.DetachSpray, hostprog.DetachSteer} {
+			did, err2 := 1, error(nil)
+			for left := 0; did > 0 && err2 == nil && left < mostLeft; left++ {
+				did, err2 = detach(l.Attrs().Name)
+				n += did
 			}
 			err = errors.Join(err, err2)
 		}
