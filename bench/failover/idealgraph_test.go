@@ -15,7 +15,7 @@ func TestIdealOfGraph_isThatOfTheFabric(t *testing.T) {
 	for _, spec := range []string{
 		"fat-tree:k=4",
 		"fat-tree:k=4,hosts=4",
-		"fat-tree:k=4,e0.0-a0.2=2",
+		"fat-tree:k=4,host-rate=8,fabric-rate=8,core-rate=8,e0.0-a0.2=2",
 		"leaf-spine:leaves=3,spines=2,hosts=3",
 		"leaf-spine:leaves=2,spines=3,hosts=2,host-rate=10,fabric-rate=4",
 	} {
