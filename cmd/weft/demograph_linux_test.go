@@ -35,7 +35,7 @@ func graphFile(t *testing.T) string {
 
 // The demo runs in a graph of a user's own: the kernel's TCP by weft host, and weft's.
 func TestDemo_graph(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t)
 	if os.Geteuid() != 0 {
 		t.Skip("needs root: builds a lab of network namespaces")
 	}
