@@ -69,6 +69,7 @@ internal/kernel/disturb: internal/kernel  // for tests and benchmarks
 internal/kernel/kerneltest: internal/kernel internal/kernel/disturb internal/kernel/internal/seam internal/shortage/few topology  // for tests
 internal/kernel/internal/seam:
 internal/tools/...:  // no other package needs them
+internal/tools/picture: internal/live internal/live/ui topology  // for tests
 internal/golden:
 internal/histogram:
 internal/mplstest: encap  // for tests

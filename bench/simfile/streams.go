@@ -6,6 +6,7 @@ import (
 
 	"weft/internal/config"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // streamsFile is what a file of Streams has: the words of traffic that say who sends to whom.
@@ -38,14 +39,23 @@ const maxStreams = 4096
 // ReadStreams reads a file of that name, for a fabric. Its errors name the line, the key and what
 // to write instead.
 func ReadStreams(name string, t *topology.Topology) (*Streams, error) {
+	return readStreams(name, fabric{computed: t})
+}
+
+// ReadStreamsOf is ReadStreams for a graph.
+func ReadStreamsOf(name string, g *graph.Graph) (*Streams, error) {
+	return readStreams(name, fabric{graph: g})
+}
+
+func readStreams(name string, of fabric) (*Streams, error) {
 	text, err := config.ReadInput(name, config.MaxBytes)
 	if err != nil {
 		return nil, err
 	}
-	return parseStreams(text, name, t)
+	return parseStreams(text, name, of)
 }
 
-func parseStreams(text []byte, name string, t *topology.Topology) (*Streams, error) {
+func parseStreams(text []byte, name string, of fabric) (*Streams, error) {
 	var words streamsFile
 	words.Traffic.Jobs, words.Traffic.AtOnce = 1, 1
 	lines, err := config.Decode(text, name, &words)
@@ -53,7 +63,7 @@ func parseStreams(text []byte, name string, t *topology.Topology) (*Streams, err
 		return nil, err
 	}
 	f := &File{file: defaults(), maxHosts: maxHosts, lines: lines}
-	f.plan.fabric.computed, f.plan.length, f.Duration = t, time.Second, time.Second
+	f.plan.fabric, f.plan.length, f.Duration = of, time.Second, time.Second
 	w := &f.Traffic
 	w.Matrix, w.Stride, w.Rack, w.Pod = words.Traffic.Matrix, words.Traffic.Stride, words.Traffic.Rack, words.Traffic.Pod
 	w.Servers, w.Jobs, w.AtOnce = words.Traffic.Servers, words.Traffic.Jobs, words.Traffic.AtOnce
@@ -63,7 +73,7 @@ func parseStreams(text []byte, name string, t *topology.Topology) (*Streams, err
 	switch w.Matrix {
 	case list:
 	case allToAll:
-		w.Arrivals, w.AtOnce = together, max(t.NumHosts()-1, 1)
+		w.Arrivals, w.AtOnce = together, max(of.hosts()-1, 1)
 	default:
 		w.Arrivals = together
 	}

@@ -18,3 +18,8 @@ func CanUseNamespaces() error { return errNotLinux }
 func InNamespaces(context.Context, string, Config, func(done, total int)) (Testbed, error) {
 	return nil, errNotLinux
 }
+
+// InGraph returns an error: network namespaces are Linux's.
+func InGraph(context.Context, string, Config, []string, []string, func(done, total int)) (Testbed, error) {
+	return nil, errNotLinux
+}

@@ -17,6 +17,7 @@ import (
 	"weft/resequencer"
 	"weft/stack"
 	"weft/topology"
+	"weft/topology/graph"
 )
 
 // Row is a kind of host.
@@ -96,6 +97,9 @@ func Select(names []string) ([]Row, error) {
 // Config is what all testbeds need.
 type Config struct {
 	Topology *topology.Topology
+	// Graph is the fabric in place of a Topology: see InGraph. Known then is what one of its
+	// hosts sees.
+	Graph *graph.Graph
 	// Known, if not nil, is the fabric that hosts are told of: the same one, with other
 	// rates, say, or none.
 	Known       *topology.Topology
@@ -218,6 +222,14 @@ func openOne(c Config, row Row, n topology.Node, open func(topology.Node, stack.
 func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 	sc.Address = c.Topology.EmbeddedAddr(n.ID)
 	sc.Topology = c.known()
+	c.spread(row, n.ID, sc)
+	if c.Adjust != nil {
+		c.Adjust(n, sc)
+	}
+}
+
+// spread sets how a host's packets are spread and put in order.
+func (c *Config) spread(row Row, id topology.NodeID, sc *stack.Config) {
 	sc.Policy = row.Policy
 	sc.PolicyOptions = c.Policy
 	sc.Resequencer = c.Resequencer
@@ -227,12 +239,9 @@ func (c *Config) Configure(row Row, n topology.Node, sc *stack.Config) {
 	}
 	sc.Carrier = c.Carrier
 	sc.PolicyOptions.LinkRateBits = c.RateMbit * 1e6
-	sc.Simulation.Seed = c.Seed<<20 + uint64(n.ID) + 1
+	sc.Simulation.Seed = c.Seed<<20 + uint64(id) + 1
 	if c.Meter != nil {
 		sc.PolicyOptions.Tau = c.Meter.Tau
-	}
-	if c.Adjust != nil {
-		c.Adjust(n, sc)
 	}
 }
 

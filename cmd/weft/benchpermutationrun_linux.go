@@ -50,7 +50,7 @@ func (o *benchPermutationOptions) measureFamily(ctx context.Context, l *lab.Lab,
 		return res, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	ideals := idealsOf(o.shape, o.demo)
+	ideals := idealsOf(computedFabric{o.shape}, o.demo)
 	before, err := o.sentDown(l)
 	if err != nil {
 		return res, err

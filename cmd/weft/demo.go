@@ -19,11 +19,9 @@ import (
 	"weft/bench/simfile"
 	"weft/bench/testbed"
 	"weft/encap"
-	"weft/internal/config"
 	"weft/internal/live/ui"
 	"weft/policy"
 	"weft/resequencer"
-	"weft/topology"
 )
 
 // demoOptions are the flags of weft demo.
@@ -62,12 +60,18 @@ prints what came of it. As root the fabric is made of network namespaces, the
 kernel's routing tables and rate-limited links, and in the end spines die in it;
 otherwise, of models of links and switches in memory, in virtual time: the same
 hosts, TCP included, and the same result on every machine for one --seed. It also
-writes a report with pictures.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), o, cmd) },
+writes a report with pictures.
+
+--topology may be a graph (weft topology), with a user's own addresses. Its
+switches then are network namespaces that run FRR, and rows of the kernel's TCP
+are by weft host. Links without a rate have --rate.`,
+		Example: "  weft demo\n  weft demo --topology leaf-spine:leaves=3,spines=4,hosts=4 --policies kernel-ecmp,host-auto\n  weft demo --topology graph.yaml --live",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runDemo(cmd.Context(), o, cmd) },
 	}
 	f := cmd.Flags()
 	topologyFlag(cmd, &o.topology)
+	f.Lookup("topology").Usage += ", which may also be a graph (see weft topology)"
 	f.StringVar(&o.traffic, "traffic", "", "`file` (YAML) that says who sends to whom, by the words that weft sim run has for that: see there (default each host to one in another pod)")
 	f.Float64Var(&o.rate, "rate", 8, "rate of every link in `Mbit/s`; two cores carry the default, see idle")
 	f.StringSliceVar(&o.policies, "policies", demoPolicies, "what to compare; \"all\" for "+strings.Join(rowNames(), ", "))
@@ -137,14 +141,9 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := o.check(); err != nil {
 		return err
 	}
-	t, err := config.Topology(o.topology)
+	t, err := o.readFabric()
 	if err != nil {
 		return err
-	}
-	if o.traffic != "" {
-		if o.matrix, err = simfile.ReadStreams(o.traffic, t); err != nil {
-			return fmt.Errorf("--traffic: %w", err)
-		}
 	}
 	if slices.Equal(o.policies, []string{"all"}) {
 		o.policies = rowNames()
@@ -247,6 +246,9 @@ func (d *demo) decide() error {
 		return nil
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
+		if _, ok := d.topology.(graphFabric); ok {
+			return fmt.Errorf("--topology %s: it is a graph, for which the demo builds network namespaces: %w; weft sim permutation --topology %s simulates it", o.topology, err, o.topology)
+		}
 		if o.fabric == "netns" {
 			return fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
 		}
@@ -260,11 +262,19 @@ func (d *demo) decide() error {
 
 // open makes the fabric.
 func (d *demo) open(ctx context.Context) (demoBed, error) {
-	c := d.options.testbed(d.topology)
+	c := d.testbed()
 	if d.options.fabric == "memory" {
 		return &virtualBed{config: c}, nil
 	}
 	d.progress.begin("building " + d.options.topology)
+	if c.Graph != nil {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, err
+		}
+		lab, err := testbed.InGraph(ctx, d.options.name, c, []string{self}, os.Environ(), d.progress.set)
+		return realBed{lab}, err
+	}
 	lab, err := testbed.InNamespaces(ctx, d.options.name, c, d.progress.set)
 	return realBed{lab}, err
 }
@@ -272,7 +282,7 @@ func (d *demo) open(ctx context.Context) (demoBed, error) {
 // demo collects the results.
 type demo struct {
 	options  demoOptions
-	topology *topology.Topology
+	topology demoFabric
 	bed      demoBed
 	notes    []string
 	ideals   []float64 // of all hosts together in each permutation, Mbit/s

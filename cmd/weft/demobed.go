@@ -24,6 +24,13 @@ type demoBed interface {
 	run(context.Context, testbed.Row, []permutation.Stream, permutation.Load) (permutation.Result, error)
 }
 
+// testbed is the demo's, of its fabric.
+func (d *demo) testbed() testbed.Config {
+	c := d.options.testbed(nil)
+	d.topology.set(&c)
+	return c
+}
+
 // testbed is what the flags say of a fabric and its hosts.
 func (o *demoOptions) testbed(t *topology.Topology) testbed.Config {
 	c := testbed.Config{

@@ -72,8 +72,20 @@ func (d *demo) canFailSpines() error {
 	if d.options.fabric != "netns" {
 		return errors.New("it needs network namespaces")
 	}
-	if last := topology.NodeID(d.topology.NumHosts() - 1); len(d.topology.Paths(0, last).Live) < 2 {
-		return fmt.Errorf("%v has one path from rack to rack, and nothing to fall back to", d.topology)
+	t := d.computed()
+	if t == nil {
+		return errors.New("its fabrics are computed ones; weft lab up and weft lab fail break a graph's switches")
+	}
+	if last := topology.NodeID(t.NumHosts() - 1); len(t.Paths(0, last).Live) < 2 {
+		return fmt.Errorf("%v has one path from rack to rack, and nothing to fall back to", t)
+	}
+	return nil
+}
+
+// computed is the fabric, nil if it is a graph.
+func (d *demo) computed() *topology.Topology {
+	if f, ok := d.topology.(computedFabric); ok {
+		return f.Topology
 	}
 	return nil
 }
@@ -81,8 +93,9 @@ func (d *demo) canFailSpines() error {
 // failoverOptions has links like the demo's, but slower if the machine could not carry them
 // beside everything else that runs.
 func (d *demo) failoverOptions() failover.Options {
+	t := d.computed()
 	return failover.Options{
-		Topology: d.topology, RateMbit: min(d.options.rate, failover.DefaultRate(d.topology, demoLoad)), Load: demoLoad,
+		Topology: t, RateMbit: min(d.options.rate, failover.DefaultRate(t, demoLoad)), Load: demoLoad,
 		Liveness: true, Repetitions: demoFailures, Hello: demoHello, Outage: demoOutage, Settle: demoSettle,
 		Seed: d.options.seed, Lab: d.options.name, Machine: machine(), Note: d.note,
 	}

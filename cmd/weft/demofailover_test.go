@@ -66,7 +66,7 @@ func demoOn(t *testing.T, spec, fabric string) *demo {
 		t.Fatal(err)
 	}
 	o := demoOptions{rate: 8, permutations: 3, seed: 1, fabric: fabric}
-	return &demo{options: o, topology: top, ideals: idealsOf(top, o), stderr: io.Discard}
+	return &demo{options: o, topology: computedFabric{top}, ideals: idealsOf(computedFabric{top}, o), stderr: io.Discard}
 }
 
 // Where no spine can die, or none can be done without, the demo says so and goes on.

@@ -22,10 +22,10 @@ const (
 // idealsOf returns the ideal rate of all hosts together for each permutation, in Mbit/s. It
 // is the sum of the max-min fair rates of streams that are spread evenly over their paths.
 // In a fabric of full bisection that is the rate of the hosts' links.
-func idealsOf(t *topology.Topology, o demoOptions) []float64 {
+func idealsOf(f demoFabric, o demoOptions) []float64 {
 	all := make([]float64, o.permutations)
 	for i := range all {
-		for _, goodput := range failover.IdealOf(t, o.streams(t, o.seed+uint64(i)), o.rate) {
+		for _, goodput := range f.ideal(o.streams(f, o.seed+uint64(i)), o.rate) {
 			all[i] += goodput / failover.Payload * plainPayload / fullFrame
 		}
 	}
@@ -41,9 +41,10 @@ func percentOf(goodput, ideal float64) float64 {
 }
 
 // streams says who sends to whom: as --traffic has it, otherwise each host to one in another pod.
-func (o *demoOptions) streams(t *topology.Topology, seed uint64) (all []permutation.Stream) {
+func (o *demoOptions) streams(f demoFabric, seed uint64) (all []permutation.Stream) {
 	if o.matrix == nil {
-		return permutation.Streams(permutation.Random(t, seed))
+		all, _ = f.permutation(seed) // checked
+		return all
 	}
 	pairs, _ := o.matrix.Pairs(seed) // checked
 	for _, p := range pairs {
@@ -69,8 +70,8 @@ func (d *demo) idealMbit() float64 {
 func (d *demo) idealNote() string {
 	s := "every host sends at the full rate of its link"
 	sum := 0.0
-	for n := range d.topology.Hosts() {
-		sum += d.linkRate(d.topology.Ports(n.ID)[0].Link) * plainPayload / fullFrame
+	for _, l := range d.topology.hostLinks() {
+		sum += d.linkRate(l) * plainPayload / fullFrame
 	}
 	switch {
 	case d.options.matrix != nil:
@@ -83,7 +84,17 @@ func (d *demo) idealNote() string {
 		"One ideal for all rows: weft's outer header (%d bytes a packet, %s) and everybody's acknowledgements count against them.", plainPayload, fullFrame, carrier.Overhead(), carrier)
 }
 
+// rates says in words which rates links have.
+func (d *demo) rates() string {
+	for l := range d.topology.NumLinks() {
+		if rate := d.linkRate(topology.LinkID(l)); rate != d.options.rate {
+			return fmt.Sprintf("links of %g Mbit/s, or of a rate of their own", d.options.rate)
+		}
+	}
+	return fmt.Sprintf("links of %g Mbit/s", d.options.rate)
+}
+
 // linkRate is a link's in Mbit/s.
 func (d *demo) linkRate(l topology.LinkID) float64 {
-	return cmp.Or(d.topology.Rate(l), d.options.rate)
+	return cmp.Or(d.topology.rate(l), d.options.rate)
 }

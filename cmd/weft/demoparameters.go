@@ -12,15 +12,18 @@ import (
 
 // describe says in words what a row was in this run.
 func (d *demo) describe(r testbed.Row) string {
-	c := d.options.testbed(d.topology)
+	c := d.testbed()
 	return c.Describe(r)
 }
 
 // parameters are the run's, as its hosts and links had them.
 func (d *demo) parameters() (all []report.Fact) {
-	c := d.options.testbed(d.topology)
+	c := d.testbed()
 	add := func(name, format string, args ...any) {
 		all = append(all, report.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+	if c.Graph != nil { // the report says it of others, of which it has a picture
+		add("Topology", "%v", d.topology)
 	}
 	if o := d.options; o.permutations == 1 {
 		add("Measured", "%v after %v", o.duration, o.warmup)

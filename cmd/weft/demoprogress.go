@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"weft/bench/testbed"
-	"weft/topology"
 )
 
 // weights are about how many seconds the demo's parts take: the lab, each row under each
@@ -27,7 +26,7 @@ func (d *demo) weights(rows []testbed.Row) (all []float64) {
 }
 
 // buildSeconds is about how long a lab takes to be built.
-func buildSeconds(t *topology.Topology) float64 {
+func buildSeconds(t interface{ NumNodes() int }) float64 {
 	const node = 0.1
 	return node * float64(t.NumNodes())
 }

@@ -34,7 +34,7 @@ type outcome struct {
 
 func (o *outcome) summarise(d *demo) {
 	var percent, jain, idle, retransmits, before, after []float64
-	shares := make([][]float64, len(spines(d.topology)))
+	shares := make([][]float64, len(d.topology.spines()))
 	for i, r := range o.runs {
 		sum := 0.0
 		for _, m := range r.Mbit {
@@ -48,7 +48,7 @@ func (o *outcome) summarise(d *demo) {
 		after = append(after, float64(r.Counters.OutOfOrderAfter))
 		o.Mbit = append(o.Mbit, r.Mbit...)
 		o.RTTMicros = append(o.RTTMicros, r.RTTMicros...)
-		for spine, s := range spineShares(d.topology, r.Counters.Links) {
+		for spine, s := range d.topology.spineShares(r.Counters.Links) {
 			shares[spine] = append(shares[spine], s)
 		}
 	}
@@ -58,8 +58,8 @@ func (o *outcome) summarise(d *demo) {
 	o.Retransmits = int64(math.Round(stats.Median(retransmits)))
 	o.OutOfOrderBefore = int64(math.Round(stats.Median(before)))
 	o.OutOfOrderAfter = int64(math.Round(stats.Median(after)))
-	for i, n := range spines(d.topology) {
-		o.Shares = append(o.Shares, report.Share{Path: spineName(d.topology, n), Fraction: stats.Median(shares[i])})
+	for i, name := range d.topology.spines() {
+		o.Shares = append(o.Shares, report.Share{Path: name, Fraction: stats.Median(shares[i])})
 	}
 	last := o.runs[len(o.runs)-1]
 	for id, l := range last.Counters.Links {
@@ -164,8 +164,8 @@ func (d *demo) table(w io.Writer) error {
 	if d.options.matrix != nil {
 		of = "stream"
 	}
-	fmt.Fprintf(w, "\n%s %s, links of %g Mbit/s, %s, median of %d permutation(s)\n",
-		d.topology, d.bed.Kind(), d.options.rate, d.load(), d.options.permutations)
+	fmt.Fprintf(w, "\n%s %s, %s, %s, median of %d permutation(s)\n",
+		d.topology, d.bed.Kind(), d.rates(), d.load(), d.options.permutations)
 	fmt.Fprintf(w, "%s\n\n", table.Paragraph(fmt.Sprintf("ideal: %.2f Mbit/s a %s: %s", d.idealMbit(), of, d.idealNote())))
 	tw := table.NewWriter(w, 1)
 	fmt.Fprintln(tw, "policy\t% of ideal\tMbit/s min/median/max\tJain\tresent\tRTT p50/p99 ms\tout of order\tafter reseq.\tspine shares %\tidle %\t")
@@ -208,7 +208,7 @@ func digits(x float64) string {
 func (d *demo) html() report.Report {
 	r := report.Report{
 		Title:     "weft demo",
-		Topology:  d.topology,
+		Topology:  d.computed(),
 		Fabric:    d.bed.Kind(),
 		RateMbit:  d.options.rate,
 		IdealMbit: d.idealMbit(),

@@ -77,6 +77,7 @@ var printed = map[string][]any{
 	"sim.go":                        {[]listedExperiment{}, measured{[]papers.Report{}}, measured{papers.Report{}}},
 	"simdecide.go":                  {measured{[]papers.Finding{}}},
 	"simfile.go":                    {measured{[]simfile.Result{}}},
+	"simpermutation.go":             {measured{simfile.Result{}}},
 	"simmutants.go":                 {measured{[]papers.Trial{}}},
 	"top.go":                        {pictureJSON{}},
 	"trace.go":                      {traceJSON{}},

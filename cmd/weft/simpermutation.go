@@ -20,6 +20,7 @@ type simPermutation struct {
 	bytes            int64
 	seed             uint64
 	most             time.Duration
+	resultOutput
 }
 
 func newSimPermutationCmd() *cobra.Command {
@@ -30,7 +31,7 @@ func newSimPermutationCmd() *cobra.Command {
 		Long: `Permutation simulates a fabric, computed or a graph, all of whose links have rates.
 Every host sends to another one, drawn by the seed, and receives from another one.
 weft sim run FILE does the same with other flows, failures and settings.`,
-		Example: "  weft sim permutation --topology fabric.yaml --policy drb",
+		Example: "  weft sim permutation --topology fabric.yaml --policy drb\n  weft sim permutation --topology fabric.yaml --json --csv permutation.csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return o.run(cmd.Context(), cmd.OutOrStdout())
@@ -42,10 +43,11 @@ weft sim run FILE does the same with other flows, failures and settings.`,
 	f.Int64Var(&o.bytes, "bytes", 1<<20, "that each host sends")
 	f.DurationVar(&o.most, "most", 10*time.Second, "of simulated time")
 	f.Uint64Var(&o.seed, "seed", 1, "of all that is random")
+	o.resultFlags(cmd, "an object")
 	return cmd
 }
 
-func (o simPermutation) run(ctx context.Context, w io.Writer) error {
+func (o *simPermutation) run(ctx context.Context, w io.Writer) error {
 	if o.topology == "" {
 		return usagef("--topology is missing: give a specification such as fat-tree:k=4,host-rate=1000,fabric-rate=1000,core-rate=1000, or a file")
 	}
@@ -63,7 +65,12 @@ func (o simPermutation) run(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	newRunInfo(o.seed, 1).tell()
+	if err := o.openResults(); err != nil {
+		return err
+	}
+	defer o.discardResults()
+	run := newRunInfo(o.seed, 1)
+	run.tell()
 	p := newProgress(ctx, "simulating")
 	results, err := f.Run(ctx, 1, p.parts)
 	p.end()
@@ -71,7 +78,9 @@ func (o simPermutation) run(ctx context.Context, w io.Writer) error {
 		return err
 	}
 	r := results[0]
-	fmt.Fprintf(w, "%d of %d flows of %d bytes ended, the last after %v; %.0f data packets, %.0f sent again, %.0f drops\n",
-		r.Flows-r.Unfinished, r.Flows, o.bytes, time.Duration(r.LastMs*float64(time.Millisecond)).Round(time.Microsecond), r.DataPackets, r.Retransmits, r.Drops)
-	return nil
+	return o.putResults(w, run, r, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%d of %d flows of %d bytes ended, the last after %v; %.0f data packets, %.0f sent again, %.0f drops\n",
+			r.Flows-r.Unfinished, r.Flows, o.bytes, time.Duration(r.LastMs*float64(time.Millisecond)).Round(time.Microsecond), r.DataPackets, r.Retransmits, r.Drops)
+		return err
+	})
 }

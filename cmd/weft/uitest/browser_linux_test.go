@@ -25,14 +25,15 @@ type browser struct {
 	troubles []string // exceptions, and what the policy refused
 }
 
-func openBrowser(t *testing.T) *browser {
+// openBrowser opens one that may be used for so long.
+func openBrowser(t *testing.T, limit time.Duration) *browser {
 	t.Helper()
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.NoSandbox, chromedp.DisableGPU)
 	ctx, end := chromedp.NewExecAllocator(t.Context(), opts...)
 	t.Cleanup(end)
 	ctx, end = chromedp.NewContext(ctx)
 	t.Cleanup(end)
-	ctx, end = context.WithTimeout(ctx, 5*time.Minute)
+	ctx, end = context.WithTimeout(ctx, limit)
 	t.Cleanup(end)
 	b := &browser{t: t, ctx: ctx}
 	b.do(chromedp.Navigate("about:blank"))

@@ -47,7 +47,7 @@ func written(value any, kind string) string {
 	const thin = "\u202f"
 	switch kind {
 	case "rate":
-		return unit(x, thin, "bit/s", "kbit/s", "Mbit/s", "Gbit/s")
+		return unit(x, thin, "bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s")
 	case "bytes":
 		return unit(x, thin, "B", "kB", "MB", "GB")
 	case "part":

@@ -21,16 +21,22 @@ type bench struct {
 	url  string // of the page, with the key
 }
 
-// need skips what cannot run here.
+// need skips what cannot run here: a lab, and a browser.
 func need(t *testing.T) {
+	t.Helper()
+	needBrowser(t, "iperf3")
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+}
+
+// needBrowser skips what lacks a browser, or a program.
+func needBrowser(t *testing.T, programs ...string) {
 	t.Helper()
 	if v := os.Getenv("WEFT_TESTS"); v != "all" && v != "long" {
 		t.Skip("a slow test of a whole system: WEFT_TESTS=all runs it")
 	}
-	if os.Geteuid() != 0 {
-		t.Skip("network namespaces need root")
-	}
-	for _, program := range []string{"chromium", "iperf3"} {
+	for _, program := range append(programs, "chromium") {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("needs %s: %v", program, err)
 		}
@@ -41,16 +47,23 @@ func newBench(t *testing.T) *bench {
 	t.Helper()
 	b := &bench{t: t, weft: os.Getenv("WEFT_BINARY"), name: fmt.Sprintf("t%du", os.Getpid())}
 	if b.weft == "" {
-		b.weft = filepath.Join(t.TempDir(), "weft")
-		build := exec.Command("go", "build", "-o", b.weft, "./cmd/weft")
-		build.Dir = "../../.."
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		b.weft = build(t, "./cmd/weft")
 	}
 	t.Cleanup(func() { b.run("lab", "down", "--name", b.name) })
 	b.run("lab", "up", "--name", b.name, "--topology", "fat-tree:k=4", "--rate", "8")
 	return b
+}
+
+// build builds a program of weft's module.
+func build(t *testing.T, dir string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), filepath.Base(dir))
+	build := exec.Command("go", "build", "-o", program, dir)
+	build.Dir = "../../.."
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return program
 }
 
 // run runs weft to its end.
@@ -66,7 +79,12 @@ func (b *bench) run(args ...string) string {
 // start runs weft until the test ends, with all that it starts. It returns its output.
 func (b *bench) start(args ...string) io.Reader {
 	b.t.Helper()
-	cmd := exec.Command(b.weft, args...)
+	return b.startCommand(exec.Command(b.weft, args...))
+}
+
+// startCommand runs a command until the test ends, with all that it starts. It returns its output.
+func (b *bench) startCommand(cmd *exec.Cmd) io.Reader {
+	b.t.Helper()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -103,8 +121,8 @@ func (b *bench) awaitLine(out io.Reader, text string) string {
 	return ""
 }
 
-// transfers has two hosts with weft, and a connection between them.
-func (b *bench) transfers() {
+// transfer has two hosts with weft, and a connection of iperf3 between them.
+func (b *bench) transfer(flags ...string) {
 	b.t.Helper()
 	dir, err := os.MkdirTemp("", "weft-uitest") // TempDir's are for root alone, and weft host becomes another user
 	if err == nil {
@@ -123,7 +141,7 @@ func (b *bench) transfers() {
 		b.awaitLine(out, "mode offload")
 	}
 	b.awaitLine(b.on("h3.1.3", "iperf3", "-s", "--forceflush"), "listening")
-	b.awaitLine(b.on("h0.0.2", "iperf3", "-c", "10.3.1.3", "-t", "600", "--forceflush"), "connected to")
+	b.awaitLine(b.on("h0.0.2", append([]string{"iperf3", "-c", "10.3.1.3", "--forceflush"}, flags...)...), "connected to")
 }
 
 // serve starts weft ui.

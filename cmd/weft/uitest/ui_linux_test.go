@@ -23,9 +23,9 @@ const tenth = 100 * time.Millisecond
 func TestUI(t *testing.T) {
 	need(t)
 	lab := newBench(t)
-	lab.transfers()
+	lab.transfer("-t", "600")
 	lab.serve()
-	b := openBrowser(t)
+	b := openBrowser(t, 5*time.Minute)
 	b.look(1440, 900, "light")
 	b.do(chromedp.Navigate(lab.url), chromedp.WaitVisible(chromedp.CSS("#fabric svg")))
 	if hash := js[string](b, "location.href"); strings.Contains(hash, "key") {
@@ -61,7 +61,7 @@ func TestUI(t *testing.T) {
 		b.click("#breaking")
 	})
 	t.Run("figures", func(t *testing.T) { figures(t, lab, b, links) })
-	t.Run("looks", func(t *testing.T) { looks(t, b) })
+	t.Run("looks", func(t *testing.T) { looks(t, b, "ui") })
 	t.Run("keyboard", func(t *testing.T) { keyboard(t, lab, b) })
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -86,45 +86,52 @@ func linkNumbers(t *testing.T, lab *bench) map[string]int {
 // figures compares all that is written with the JSON of the frame that is shown, with each kind
 // of thing selected.
 func figures(t *testing.T, lab *bench, b *browser, links map[string]int) {
-	select_ := map[string]string{
-		"nothing":    "",
-		"link":       fmt.Sprintf(`[data-link="%d"] .hit`, links[other]),
-		"node":       `[data-node="0"] rect`,
-		"connection": `#conns tr:last-child [data-conn]`,
-	}
-	for _, what := range []string{"nothing", "link", "node", "connection"} {
-		b.press(kb.Escape) // Escape
-		if select_[what] != "" {
-			b.click(select_[what])
-			b.await(what+" is selected", `!document.querySelector("#detail").hidden && document.querySelector("#detail [data-figure]")`)
-		}
-		b.click("#live")
-		b.await("it pauses", `document.body.classList.contains("past")`)
-		b.await("the paths are there", `document.querySelector("#live").textContent === "Go live"`)
-		b.do(chromedp.Sleep(5 * tenth)) // a frame that came meanwhile is not shown
-		seq := js[string](b, "document.body.dataset.seq")
-		shown := js[[]figure](b, `[...document.querySelectorAll("[data-figure]")].map((e) => ({Place: e.dataset.figure, Kind: e.dataset.kind, Text: e.textContent}))`)
-		wrong, err := compare(lab.get("api/frame/"+seq), shown)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if least := 6; len(shown) < least || what != "nothing" && len(shown) < least+8 {
-			t.Errorf("%s: only %d figures", what, len(shown))
-		}
-		t.Logf("%s: %d figures of frame %s", what, len(shown), seq)
-		for _, w := range wrong {
-			t.Errorf("%s: %s", what, w)
-		}
-		b.click("#live")
-		b.await("it goes on", `!document.body.classList.contains("past")`)
+	for _, what := range []struct {
+		name, selector string
+		least          int
+	}{
+		{"nothing", "", 6},
+		{"link", fmt.Sprintf(`[data-link="%d"] .hit`, links[other]), 14},
+		{"node", `[data-node="0"] rect`, 14},
+		{"connection", `#conns tr:last-child [data-conn]`, 14},
+	} {
+		figuresWith(t, lab, b, what.name, what.selector, what.least)
 	}
 	if marked := js[int](b, `document.querySelectorAll(".link.on").length`); marked < 8 {
 		t.Errorf("%d links are marked as the connection's, want those of 4 paths", marked)
 	}
 }
 
+// figuresWith compares them, so many at least, with one thing selected by a click, or none.
+func figuresWith(t *testing.T, lab *bench, b *browser, what, selector string, least int) {
+	b.press(kb.Escape)
+	if selector != "" {
+		b.click(selector)
+		b.await(what+" is selected", `!document.querySelector("#detail").hidden && document.querySelector("#detail [data-figure]")`)
+	}
+	b.click("#live")
+	b.await("it pauses", `document.body.classList.contains("past")`)
+	b.await("the paths are there", `document.querySelector("#live").textContent === "Go live"`)
+	b.do(chromedp.Sleep(5 * tenth)) // a frame that came meanwhile is not shown
+	seq := js[string](b, "document.body.dataset.seq")
+	shown := js[[]figure](b, `[...document.querySelectorAll("[data-figure]")].map((e) => ({Place: e.dataset.figure, Kind: e.dataset.kind, Text: e.textContent}))`)
+	wrong, err := compare(lab.get("api/frame/"+seq), shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(shown) < least {
+		t.Errorf("%s: only %d figures", what, len(shown))
+	}
+	t.Logf("%s: %d figures of frame %s", what, len(shown), seq)
+	for _, w := range wrong {
+		t.Errorf("%s: %s", what, w)
+	}
+	b.click("#live")
+	b.await("it goes on", `!document.body.classList.contains("past")`)
+}
+
 // looks keeps pictures under failure. Nothing may be wider than the screen.
-func looks(t *testing.T, b *browser) {
+func looks(t *testing.T, b *browser, name string) {
 	for _, size := range []struct {
 		name          string
 		width, height int64
@@ -139,7 +146,7 @@ func looks(t *testing.T, b *browser) {
 			if dark := page == "rgb(14, 17, 20)"; dark != (scheme == "dark") {
 				t.Errorf("%s %s has the colour %s", size.name, scheme, page)
 			}
-			b.shoot("ui-" + size.name + "-" + scheme)
+			b.shoot(name + "-" + size.name + "-" + scheme)
 		}
 	}
 	b.look(1440, 900, "light")

@@ -1,6 +1,6 @@
 // What is selected: a link, a node or a connection, with its figures.
 
-import { el, svg, figure, refresh } from "./format.js";
+import { el, svg, figure, format, refresh } from "./format.js";
 import { ask } from "./stream.js";
 
 export class Detail {
@@ -83,7 +83,8 @@ export class Detail {
     const members = el("div", {});
     this.series(i, chart);
     if (this.picture.bundles) this.members(i, members);
-    const facts = [l.bit_s ? `${l.bit_s / 1e6}\u202fMbit/s each direction` : "rate not known", l.room_bytes ? `queues of ${l.room_bytes / 1000}\u202fkB` : "", l.members > 1 ? `${l.members} links: rates are sums, the rest is of the worst` : ""];
+    const short = (x, kind) => format(x, kind).replace(/\.0+(?=\D)/, "");
+    const facts = [l.bit_s ? `${short(l.bit_s, "rate")} each direction` : "rate not known", l.room_bytes ? `queues of ${short(l.room_bytes, "bytes")}` : "", l.members > 1 ? `${l.members} links: rates are sums, the rest is of the worst` : ""];
     return [this.heading(l.name, "link"), el("p", {}, "State: ", figure(`links.${i}.state`, "text", "b"), " ", this.breakButton(l.name)),
       el("p", { class: "soft" }, facts.filter(Boolean).join(", ")), this.flowTable(i), chart, members];
   }

@@ -156,7 +156,7 @@ export class Fabric {
     for (const way of ["up", "down"]) {
       const use = this.useOf(i, now[way]);
       p[way].setAttribute("class", `lane ${way} ${useClass(use)}`);
-      p[way].setAttribute("stroke-width", (1 + Math.min(1, use) * (p.at.off * 1.5)).toFixed(1));
+      p[way].setAttribute("stroke-width", (Math.min(1, p.at.off / 1.1) + Math.min(1, use) * (p.at.off * 1.5)).toFixed(1));
       p[way + "Run"].setAttribute("class", `run ${way} v` + (use < 0.01 || now.state === "down" ? 0 : 1 + Math.min(steps - 1, Math.floor(use * steps))));
       const full = room ? Math.min(1, now[way].queue_bytes / room) : 0;
       const end = along(p.at[way], full * Math.min(44, p.at.length * 0.34));

@@ -21,7 +21,8 @@ export function measure(picture, width) {
   const turned = rooms[0] < 46 && rooms[0] >= 11;
   const longest = Math.max(0, ...picture.nodes.filter((n) => n.tier === 0).map((n) => label(n).length));
   const below = turned ? Math.min(140, 18 + longest * Math.min(10.5, rooms[0] * 0.8) * 0.61) : 30;
-  return { width, tiers, narrow, slot, gap, x, y, rooms, turned, height: above + gap * (tiers - 1) + below };
+  const tier = picture.nodes.map((n) => n.tier);
+  return { width, tiers, narrow, slot, gap, x, y, rooms, turned, tier, crowd: crowdOf(picture), form: formByTier(picture, rooms), height: above + gap * (tiers - 1) + below };
 }
 
 // roomByTier is the least space from one node of a tier to the next.
@@ -43,22 +44,63 @@ export function box(picture, m, i) {
   const text = label(n);
   const small = n.tier === 0 && m.turned;
   if (small) return { w: Math.min(12, room * 0.62), h: 12, label: text.length > 21 ? text.slice(0, 20) + "…" : text, size: Math.min(10.5, room * 0.8), turned: true };
-  for (const t of n.members > 1 ? [text, n.name.split(" and ")[0] + "+"] : [text]) {
-    for (const size of [12, 11, 10, 9, 8.5]) {
-      const wide = t.length * size * 0.61 + (size > 10 ? 8 : 3);
-      if (wide <= room - (size > 9 ? 4 : 1)) return { w: wide, h: 22, label: t, size };
-    }
+  const forms = shorter(n);
+  for (const t of forms.slice(Math.min(m.form[n.tier], forms.length - 1))) {
+    const fit = fitting(t, room);
+    if (fit) return fit;
   }
   const fits = Math.floor((room - 6) / 6.2); // of the letters of a long name
   if (fits >= 4) return { w: room - 2, h: 22, label: text.slice(0, fits - 1) + "…", size: 10 };
   return { w: Math.max(3, Math.min(16, room * 0.6)), h: Math.max(6, Math.min(16, room * 0.6)), label: "", size: 0 };
 }
 
+const sizes = [12, 11, 10, 9, 8.5]; // of letters
+
+// fitting is the box of a label in the largest letters for which there is room; undefined: there is none.
+function fitting(text, room) {
+  for (const size of sizes) {
+    const wide = text.length * size * 0.61 + (size > 10 ? 8 : 3);
+    if (wide <= room - (size > 9 ? 4 : 1)) return { w: wide, h: 22, label: text, size };
+  }
+  return undefined;
+}
+
+// formByTier is the first of the labels of shorter for which all nodes of a tier have room, so that
+// they are labelled alike.
+function formByTier(picture, rooms) {
+  return rooms.map((room, tier) => {
+    const all = picture.nodes.filter((n) => n.tier === tier).map(shorter);
+    const forms = Math.max(1, ...all.map((list) => list.length));
+    for (let i = 0; i < forms; i++) if (all.every((list) => fitting(list[Math.min(i, list.length - 1)], room))) return i;
+    return 0;
+  });
+}
+
+// shorter are the labels of a node, the shortest last: of a bundle also what its members' names
+// have in common up to the last dot, which is the pod.
+function shorter(n) {
+  const text = label(n);
+  if (!(n.members > 1)) return [text];
+  const first = n.name.split(" and ")[0];
+  const pod = first.slice(0, Math.max(0, first.lastIndexOf(".")));
+  return [text, first + "+", pod && pod + "+"].filter(Boolean);
+}
+
+// crowdOf counts the links that begin at each tier.
+function crowdOf(picture) {
+  const crowd = [];
+  for (const l of picture.links) {
+    const tier = picture.nodes[l.a].tier;
+    crowd[tier] = (crowd[tier] || 0) + 1;
+  }
+  return crowd;
+}
+
 // lanes are the two directions of a link, side by side: where each begins and ends.
 export function lanes(m, l, boxes) {
   const [xa, ya, xb, yb] = [m.x[l.a], m.y[l.a] - boxes[l.a].h / 2, m.x[l.b], m.y[l.b] + boxes[l.b].h / 2];
   const length = Math.hypot(xb - xa, yb - ya) || 1;
-  const off = Math.max(1.1, Math.min(3.4, m.rooms[0] * 0.11));
+  const off = Math.max(l.members > 1 ? 0.8 : 1.1, Math.min(3.4, m.rooms[0] * 0.11, (0.4 * m.width) / m.crowd[m.tier[l.a]]));
   const [nx, ny] = [(-(yb - ya) / length) * off, ((xb - xa) / length) * off];
   return {
     off, length,
