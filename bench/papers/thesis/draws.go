@@ -3,6 +3,7 @@ package thesis
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"weft/bench/papers"
@@ -71,6 +72,15 @@ func drawnMappings(parameter, of string, about ...string) papers.Decision {
 			Name:    fmt.Sprintf("at %d %% of %s", percent, of),
 			Replace: map[string]string{"mappings": fmt.Sprint(percent)},
 		})
+	}
+	return d
+}
+
+// with has every value of a decision replace something else, too.
+func with(d papers.Decision, name, as string) papers.Decision {
+	for i := range d.Values {
+		d.Values[i].Replace = maps.Clone(d.Values[i].Replace)
+		d.Values[i].Replace[name] = as
 	}
 	return d
 }

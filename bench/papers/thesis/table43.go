@@ -80,6 +80,8 @@ func table43() papers.Experiment {
 					{Name: "takes the path of its destination's pod", Replace: map[string]string{"GFF": "GFF, else by pod"}},
 				}},
 			drawnMappings("which mapping of a random pattern the thesis has run", "200", "random", "staggered"),
+			// Both are open at once.
+			with(drawnMappings("which mapping, where one of equal routes is kept", "200", "random", "staggered"), "ECMP", "first"),
 		},
 		Run: runTable43,
 	}
