@@ -130,9 +130,9 @@ func runTable31(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 		}
 		out.Rows = append(out.Rows, papers.OrderAs(row.pattern.name, names, row.paper[:], ours[:]))
 	}
-	explain(out, o, "random: the mean of 5 mappings varies, but the thesis' two-level table is three of its standard errors above ours; its own account of 75 % leaves out collisions at cores and on the way down, and why it measured none we do not know; "+
+	explain(out, o, "random: of 40 sets of five mappings those tenth that are most local give the thesis' figures of the tree and of the two-level table, both; its own account of the table's 75 % leaves out collisions at cores and on the way down; "+
 		"same-ID outgoing: by the thesis' tables nothing below 50 % is possible one to one, since what two rack-mates get through their one link up fits all links behind it, "+
-		"so its 38.5 % has another cause; why its classifier does better there we do not know")
+		"so its 38.5 % has another cause: hosts that share a receiver would come near it, which the thesis rules out; its classifier's figure there is within the spread of five mappings")
 	out.Charts = []papers.Chart{chart31(parts)}
 	return out, nil
 }

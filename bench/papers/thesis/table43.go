@@ -154,7 +154,7 @@ func runTable43(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 		out.Rows = append(out.Rows, papers.OrderAs(row.pattern.name, []string{"non-blocking", "SA", "GFF", "ECMP"},
 			[]float64{row.gb[3], row.gb[2], row.gb[1], row.gb[0]}, []float64{gb(3), gb(2), gb(1), gb(0)}))
 	}
-	explain(out, o, "the thesis' ECMP has, to judge by strides of 4 and 8, one path per destination's pod; with a hash of the address it carries more; its GFF did worse than ours where not all flows fit, and its mapping that is not bijective left more hosts without a sender than a mean one, to judge by its non-blocking switch; why GFF did we do not know")
+	explain(out, o, "the thesis' ECMP has, to judge by strides of 4 and 8, one path for all that a pod sends to another: where one of equal routes is kept, and nothing is hashed, most of its figures come out; its GFF did worse than ours where not all flows fit, and its mapping that is not bijective left more hosts without a sender than a mean one, to judge by its non-blocking switch; why GFF did we do not know")
 	return out, nil
 }
 
