@@ -122,7 +122,7 @@ func figure511() papers.Experiment {
 		Decisions: []papers.Decision{{
 			// A machine downstream records the times of frames (§5.5.2), which may be behind the
 			// place where the rate is limited, and the late updates are made of these times.
-			Parameter: "where times are recorded", About: []string{"difference"},
+			Parameter: "place where times are recorded", About: []string{"difference"},
 			Ends: "in front of the port that limits the rate, or behind it", Discrete: true,
 			Values: []papers.DecisionValue{{Name: "behind the port", Replace: map[string]string{"recorded": "behind"}}},
 		}},

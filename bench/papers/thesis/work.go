@@ -44,7 +44,7 @@ func table45() papers.Experiment {
 // pass (Fig. 4.4), so a pass has two barriers. A look at a flow is a few reads and an
 // addition in a cache, about 10 ns, which 4 threads share: 1 µs is as long as 400 looks.
 var estimatorBarriers = papers.Decision{
-	Parameter: "what a barrier of the 4 threads takes", About: []string{"flows"},
+	Parameter: "time of a barrier of the 4 threads", About: []string{"flows"},
 	Ends: "threads that spin meet within 2 µs, and those that the kernel wakes need 50 at most",
 	Values: []papers.DecisionValue{
 		{Name: "2 µs", Replace: map[string]string{"barrier": "800"}},
@@ -149,12 +149,12 @@ func table46() papers.Experiment {
 		},
 		Mutants: []papers.Mutant{{Name: "simulated annealing moves each flow once", About: []string{"iteration"}, Replace: map[string]string{"SA": ""}}},
 		Decisions: []papers.Decision{
-			{Parameter: "what going back from a neighbour costs", About: []string{"flows"},
+			{Parameter: "cost of going back from a neighbour", About: []string{"flows"},
 				Ends: "as much as going there, or nothing, where the difference of energies is computed before (§4.2.4)", Discrete: true,
 				Values: []papers.DecisionValue{{Name: "nothing", Replace: map[string]string{"undone": ""}}}},
 			// A neighbour takes five random numbers and an exponential, 100 to 200 ns; a move books
 			// a flow at four links, 50 to 100 ns.
-			{Parameter: "what an iteration takes that does not grow with flows, in moves", About: []string{"flows"},
+			{Parameter: "cost of an iteration that does not grow with flows, in moves", About: []string{"flows"},
 				Ends: "five random numbers and an exponential take 100 to 200 ns, booking a flow at four links 50 to 100",
 				Values: []papers.DecisionValue{
 					{Name: "1", Replace: map[string]string{"iteration": "1"}},
@@ -162,7 +162,7 @@ func table46() papers.Experiment {
 					{Name: "4", Replace: map[string]string{"iteration": "4"}},
 				}},
 			// Both are open at once; these are the values of both.
-			{Parameter: "what an iteration takes besides, in moves, where going back costs nothing", About: []string{"flows"},
+			{Parameter: "cost of an iteration besides, in moves, where going back costs nothing", About: []string{"flows"},
 				Ends: "as for each of both alone",
 				Values: []papers.DecisionValue{
 					{Name: "1", Replace: map[string]string{"undone": "", "iteration": "1"}},
