@@ -76,11 +76,12 @@ func drawnMappings(parameter, of string, about ...string) papers.Decision {
 	return d
 }
 
-// with has every value of a decision replace something else, too.
-func with(d papers.Decision, name, as string) papers.Decision {
+// fitWith has every value of a decision replace something else, too, that is fitted.
+func fitWith(d papers.Decision, name, as string) papers.Decision {
+	d.Ends = ""
 	for i := range d.Values {
 		d.Values[i].Replace = maps.Clone(d.Values[i].Replace)
-		d.Values[i].Replace[name] = as
+		d.Values[i].Replace[name], d.Values[i].Fitted = as, true
 	}
 	return d
 }
