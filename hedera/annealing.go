@@ -39,6 +39,8 @@ type Annealing struct {
 	// Visits counts how often the last Schedule has moved a flow, including the first
 	// placement and moves back. It determines the run time.
 	Visits int
+	// Undone counts those of Visits that went back to a state.
+	Undone int
 }
 
 // step is the way from a state to its neighbour.
@@ -126,7 +128,7 @@ func (a *Annealing) Schedule(flows []Pair, demand []float64) {
 	}
 	a.byDst.build(len(flows), a.space.Hosts(), func(i int) int { return int(flows[i].Dst) })
 	a.room, a.e = units(a.space), 0
-	a.Visits, a.steps = 0, a.steps[:0]
+	a.Visits, a.Undone, a.steps = 0, 0, a.steps[:0]
 	for h := range a.choice {
 		a.move(topology.NodeID(h), 1)
 	}
@@ -166,12 +168,19 @@ func (a *Annealing) search() {
 		case a.e < was || a.rng.Float64() < a.accept(a.e-was, t):
 			a.steps = append(a.steps, next)
 		default:
-			a.take(&next)
+			a.undo(&next)
 		}
 	}
 	for i := len(a.steps) - 1; i >= 0; i-- {
-		a.take(&a.steps[i])
+		a.undo(&a.steps[i])
 	}
+}
+
+// undo goes back from a neighbour.
+func (a *Annealing) undo(s *step) {
+	before := a.Visits
+	a.take(s)
+	a.Undone += a.Visits - before
 }
 
 func (a *Annealing) accept(worse int64, temperature int) float64 {

@@ -15,6 +15,9 @@ type Estimator struct {
 	// Visits counts how often the last Estimate has looked at a flow. It determines the
 	// run time.
 	Visits int
+	// Passes counts how often it has gone through all hosts, first as senders and then as
+	// receivers.
+	Passes int
 }
 
 // Estimate returns the demand of each flow, as a part of a host's link; it is
@@ -25,9 +28,10 @@ func (e *Estimator) Estimate(flows []Pair, hosts int) []float64 {
 	e.demand = cleared(e.demand, len(flows))
 	e.converged = cleared(e.converged, len(flows))
 	e.limited = cleared(e.limited, len(flows))
-	e.Visits = 0
+	e.Visits, e.Passes = 0, 0
 	for changed := true; changed; {
 		changed = false
+		e.Passes++
 		for h := range hosts {
 			changed = e.source(e.bySrc.of(h), e.link(h)) || changed
 		}

@@ -87,11 +87,12 @@ func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
 		d.Seeds = tried[0].Seeds
 	}
 	by, open := moving(tried, open, false)
-	var none []string // of each row that nothing moves, the parameters
+	var none []string   // of each row that nothing moves, the parameters
+	var immovable []Row // these rows
 	open = slices.DeleteFunc(open, func(r Row) bool {
 		parameters := e.immovable(r, tried)
 		if parameters != "" {
-			none = append(none, parameters)
+			none, immovable = append(none, parameters), append(immovable, r)
 		}
 		return parameters != ""
 	})
@@ -100,6 +101,9 @@ func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
 		first, before := none[0], len(none)
 		none = slices.DeleteFunc(none, func(p string) bool { return p == first })
 		by = append(by, fmt.Sprintf("no plausible %s moves %s", first, counted(before-len(none), "row")))
+	}
+	if words, _ := moving(tried, immovable, true); len(words) > 0 {
+		by = append(by, "against the paper's words "+strings.Join(words, " and "))
 	}
 	fits, left := moving(tried, open, true)
 	d.By, d.Fits, d.Fit = strings.Join(by, "; "), len(open)-len(left), strings.Join(fits, "; ")
@@ -178,11 +182,12 @@ func (f *Finding) moves(rows int) string {
 }
 
 // immovable are the parameters of decisions that speak of a row, if each spans all that is
-// plausible, each value leaves the row out, and none between two values would move it.
+// plausible, each value leaves the row out, and none between two values would move it. What
+// the paper states is no open parameter.
 func (e Experiment) immovable(r Row, tried []Finding) string {
 	var parameters []string
 	for _, d := range e.Decisions {
-		if !speaks(d.About, r.Label) {
+		if d.Against != "" || !speaks(d.About, r.Label) {
 			continue
 		}
 		var same []Figure

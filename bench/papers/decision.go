@@ -23,7 +23,11 @@ type Decision struct {
 	// between those with two values is still open, since a value between may move it, and so
 	// is an order or a claim, which does not say on which side it fails.
 	Discrete bool
-	Values   []DecisionValue
+	// Against are the paper's words that all values contradict, which are fitted then; empty:
+	// none. What the paper states is not open, so such a decision keeps no row from being
+	// immovable by others, and decides none itself. It says what the paper's figure would be of.
+	Against string
+	Values  []DecisionValue
 }
 
 // DecisionValue is a value of a Decision, other than the one that the experiment itself
@@ -56,6 +60,8 @@ func (d *Decision) check() error {
 		return fmt.Errorf("decision %q: has no values: give those to be tried", d.Parameter)
 	case d.Ends != "" && d.allFitted():
 		return fmt.Errorf("decision %q: all values are fitted, and span nothing: leave Ends empty", d.Parameter)
+	case d.Against != "" && slices.ContainsFunc(d.Values, func(v DecisionValue) bool { return !v.Fitted }):
+		return fmt.Errorf("decision %q: what is against the paper's words is no plausible value: make each Fitted", d.Parameter)
 	}
 	for i, v := range d.Values {
 		switch {

@@ -244,15 +244,16 @@ func TestWithDecisions_refuses(t *testing.T) {
 	tune := func(*sim.Config) {}
 	value := DecisionValue{Name: "v", Tune: tune}
 	for want, d := range map[string][]Decision{
-		`x: decision "p": has no values`:                           {{Parameter: "p", About: []string{"a"}}},
-		`x: decision "p": About is empty`:                          {{Parameter: "p", Values: []DecisionValue{value}}},
-		`x: a decision has no Parameter`:                           {{About: []string{"a"}, Values: []DecisionValue{value}}},
-		`x: decision "p": value 1 has no Name`:                     {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Tune: tune}}}},
-		`x: decision "p": value "v" changes nothing`:               {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Name: "v"}}}},
-		`x: decision "p": value "v" occurs twice`:                  {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value, value}}},
-		`x: decision "p" occurs twice`:                             {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}, {Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}},
-		`none of these experiments has a decision`:                 nil,
-		`x: decision "p": all values are fitted, and span nothing`: {{Parameter: "p", About: []string{"a"}, Ends: "chance", Values: []DecisionValue{{Name: "v", Tune: tune, Fitted: true}}}},
+		`x: decision "p": has no values`:                                           {{Parameter: "p", About: []string{"a"}}},
+		`x: decision "p": About is empty`:                                          {{Parameter: "p", Values: []DecisionValue{value}}},
+		`x: a decision has no Parameter`:                                           {{About: []string{"a"}, Values: []DecisionValue{value}}},
+		`x: decision "p": value 1 has no Name`:                                     {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Tune: tune}}}},
+		`x: decision "p": value "v" changes nothing`:                               {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Name: "v"}}}},
+		`x: decision "p": value "v" occurs twice`:                                  {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value, value}}},
+		`x: decision "p" occurs twice`:                                             {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}, {Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}},
+		`none of these experiments has a decision`:                                 nil,
+		`x: decision "p": all values are fitted, and span nothing`:                 {{Parameter: "p", About: []string{"a"}, Ends: "chance", Values: []DecisionValue{{Name: "v", Tune: tune, Fitted: true}}}},
+		`x: decision "p": what is against the paper's words is no plausible value`: {{Parameter: "p", About: []string{"a"}, Against: "so it says", Values: []DecisionValue{value}}},
 	} {
 		if subjects, err := WithDecisions([]Experiment{{Name: "x", Decisions: d}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%d subjects, %v, want %s", len(subjects), err, want)

@@ -111,6 +111,35 @@ func TestDecide_atWhatCost(t *testing.T) {
 	}
 }
 
+// What is against the paper's words is no open parameter: a row that no plausible value of
+// others moves is immovable all the same, and what the words would have to be is said. By
+// itself it decides nothing.
+func TestDecide_againstWords(t *testing.T) {
+	rows := func(buffer float64, o Options) []Row {
+		ports := buffer
+		if o.As("ports") == "ten" {
+			ports = 10
+		}
+		return []Row{Within("a", "m", 10, ports, 10), Within("b", "m", 7, ports, 10)}
+	}
+	words := Decision{Parameter: "ports", About: []string{"a", "b"}, Against: "a switch has 100",
+		Values: []DecisionValue{{Name: "ten", Replace: map[string]string{"ports": "ten"}, Fitted: true}}}
+	spans := buffers("a b", "no port has more", "200")
+	_, d := decide(t, buffered(rows, spans, words), Options{Seed: 1})
+	if want := "decided by 1 seed: no plausible buffer moves 2 rows; against the paper's words ports ten moves 1 row"; d.String() != want || !d.All() {
+		t.Errorf("%q, want %q", d, want)
+	}
+	_, d = decide(t, buffered(rows, words), Options{Seed: 1})
+	if want := "none of 2 rows out decided; 1 row moved by a fit, which decides nothing: ports ten moves 1 row"; d.String() != want {
+		t.Errorf("%q, want %q", d, want)
+	}
+	open := words
+	open.Against = ""
+	if _, d = decide(t, buffered(rows, spans, open), Options{Seed: 1}); d.Of != 0 {
+		t.Errorf("where it is open, of which only a fit was tried: %+v", d)
+	}
+}
+
 // A statement does not say on which side it fails, so a value between two may move it.
 func TestDecide_statementsStraddle(t *testing.T) {
 	e := buffered(func(buffer float64, _ Options) []Row {

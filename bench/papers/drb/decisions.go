@@ -90,6 +90,29 @@ var hash = papers.Decision{
 	}}},
 }
 
+// chips are the testbed's switches as they are: each chip is four switches of 6 ports, so
+// that the first two layers hash alike, and Windows Server 2008 R2, which tunes its window
+// by itself up to 16 MB, has a larger one than 256 KB. Windows that double span that: from
+// 2 MB on a window is more than the port holds.
+var chips = papers.Decision{
+	Parameter: "hash of switches that share a chip, and window that Windows tunes", About: []string{"ECMP"},
+	Ends: "switches of one chip hash alike, and a window above 2 MB fills the port as one of 2 MB does",
+	Values: []papers.DecisionValue{
+		{Name: "alike, 512 KB", Tune: onChips(512)},
+		{Name: "alike, 1 MB", Tune: onChips(1024)},
+		{Name: "alike, 2 MB", Tune: onChips(2048)},
+	},
+}
+
+func onChips(kilobytes int) func(*sim.Config) {
+	return func(c *sim.Config) {
+		if c.Policy == "ecmp" {
+			c.Known = polarised(c.Topology)
+		}
+		c.TCP.WindowBytes = kilobytes << 10
+	}
+}
+
 // polarised is a testbed as flows see it where both layers hash alike: the second repeats
 // the choice of the first, so of nine cores three are used.
 func polarised(t *topology.Topology) *topology.Topology {

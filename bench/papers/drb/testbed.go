@@ -66,7 +66,7 @@ func f10() papers.Experiment {
 		Title:     "goodput on the testbed, without and with a resequencer",
 		Setting:   settingOf(testbedSetting, testbedTaken),
 		Mutants:   []papers.Mutant{atRandom, unordered},
-		Decisions: []papers.Decision{hash, windowOf([]string{"RB", "ECMP"}, "", 64, 128, 512)},
+		Decisions: []papers.Decision{hash, windowOf([]string{"RB", "ECMP"}, "", 64, 128, 512), chips},
 		Run:       runF10,
 	}
 }
@@ -126,7 +126,7 @@ func f11() papers.Experiment {
 		Title:     "queues on the testbed, and how far packets are out of order",
 		Setting:   settingOf(testbedSetting, testbedTaken),
 		Mutants:   []papers.Mutant{atRandom},
-		Decisions: []papers.Decision{counted, windowOf([]string{"RB", "ECMP"}, "", 128, 512), hash},
+		Decisions: []papers.Decision{counted, windowOf([]string{"RB", "ECMP"}, "", 128, 384, 512, 768, 1024), hash},
 		Run:       runF11,
 	}
 }

@@ -102,6 +102,20 @@ func forwarded(list []passing, times string, seed uint64) []passing {
 	return behind
 }
 
+// sent is when packets have left a port that comes after: those that it has no room for do
+// not.
+func sent(list []passing, rateMbit float64, room int) []passing {
+	var behind []passing
+	q := aqm.VirtualQueue{RateMbit: rateMbit, Room: room}
+	for _, p := range list {
+		if found, ok := q.Put(p.at, p.bytes); ok {
+			p.at += time.Duration((found + float64(p.bytes)) * 8e3 / rateMbit)
+			behind = append(behind, p)
+		}
+	}
+	return behind
+}
+
 // later delays the packets of one flow, and puts all in order of time again.
 func later(list []passing, flow uint64, by time.Duration) []passing {
 	list = slices.Clone(list)

@@ -75,22 +75,49 @@ func TestFitted_scoresNothing(t *testing.T) {
 	}
 }
 
-// What is the closest of many draws to the thesis' own figures is fitted, and spans nothing.
-func TestClosest_isFitted(t *testing.T) {
-	n := 0
-	for _, e := range Experiments() {
-		for _, d := range e.Decisions {
-			for _, v := range d.Values {
-				if v.Replace["mappings"] != closest {
-					continue
-				}
-				if n++; !v.Fitted || d.Ends != "" {
-					t.Errorf("%s, %s: fitted %v, ends %q", e.Name, v.Name, v.Fitted, d.Ends)
-				}
+// Mappings are told apart by what they are like: those at one end have fewer receivers, or
+// less that is local, than those at the other, and the order is one.
+func TestDrawnMappings(t *testing.T) {
+	for _, p := range []pattern{randomBijection, randomAny, staggered(.2, .3, true), interPodIncoming, sameIDOutgoing} {
+		tree, f, err := fabricOf(fatTree(4))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var like []likeness
+		for n := range 40 {
+			to, err := p.make(tree, derive(1, n))
+			if err != nil {
+				t.Fatal(err)
 			}
+			like = append(like, likenessOf(f, to))
+		}
+		var at []likeness
+		for _, percent := range []float64{0, 10, 25, 50, 75, 90, 100} {
+			at = append(at, like[atQuantile(like, percent)])
+		}
+		if !slices.IsSortedFunc(at, likeness.compare) || at[0].compare(at[len(at)-1]) >= 0 {
+			t.Errorf("%s: %+v", p.name, at)
+		}
+		if least, most := slices.MinFunc(like, likeness.compare), slices.MaxFunc(like, likeness.compare); at[0] != least || at[len(at)-1] != most {
+			t.Errorf("%s: from %+v to %+v, want %+v and %+v", p.name, at[0], at[len(at)-1], least, most)
 		}
 	}
-	if n != 2 {
-		t.Errorf("%d decisions draw", n)
+}
+
+// Where the times of Fig. 5.11 are recorded makes a difference that the row could fail by.
+func TestRecorded_isNotVacuous(t *testing.T) {
+	e := figure511()
+	v := e.Decisions[0].Values[0]
+	if rows, _ := passingWith(t, e, v); len(rows) > 0 {
+		t.Errorf("%q pass with a mutant", rows)
+	}
+}
+
+// Click's table has 127 buckets at first, and more than half as many as entries ever after.
+func TestBuckets(t *testing.T) {
+	for entries, want := range map[int]int{0: 127, 254: 127, 255: 255, 27648: 16383} {
+		if got := buckets(entries); got != want {
+			t.Errorf("%d entries: %d, want %d", entries, got, want)
+		}
 	}
 }

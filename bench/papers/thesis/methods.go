@@ -28,7 +28,7 @@ var methods = [...]method{
 	{"two-level table", clickTree, func(f *fluid.Fabric, to []topology.NodeID, _ uint64) float64 {
 		return arriving(f, byPaths(f, to, f.TwoLevel))
 	}},
-	{"flow classifier", clickTree, classified},
+	{classifier, clickTree, classifiedBy(fluid.DrawnTies)},
 	{"flow scheduler", clickTree, scheduled},
 }
 
@@ -40,15 +40,22 @@ func byPaths(f *fluid.Fabric, to []topology.NodeID, path func(hedera.Pair) int) 
 	return routes
 }
 
-// classified is the mean over a minute.
-func classified(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
-	c := fluid.NewClassifier(f, pairs(to), clickRate, seed)
-	sum := 0.0
-	for range minute {
-		sum += arriving(f, c.Routes())
-		c.Rearrange()
+const classifier = "flow classifier"
+
+// classifierTies are a classifier's ways among equal ports, by what stands for its own.
+var classifierTies = map[string]fluid.Ties{"ties": fluid.DrawnTies, "first": fluid.FirstOfAll, "unseen": fluid.Unseen}
+
+// classifiedBy is the mean over a minute.
+func classifiedBy(ties fluid.Ties) func(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
+	return func(f *fluid.Fabric, to []topology.NodeID, seed uint64) float64 {
+		c := fluid.NewClassifierBy(f, pairs(to), clickRate, seed, ties)
+		sum := 0.0
+		for range minute {
+			sum += arriving(f, c.Routes())
+			c.Rearrange()
+		}
+		return sum / minute
 	}
-	return sum / minute
 }
 
 // unmoved leaves flows where edge switches have put them.

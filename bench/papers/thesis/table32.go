@@ -12,7 +12,6 @@ import (
 const (
 	linkStateBytes = 1   // of each direction of a link between switches
 	flowStateBytes = 200 // of each flow
-	pageBytes      = 4096
 )
 
 // table32Rows have KB, as the thesis gives them.
@@ -40,8 +39,14 @@ func table32() papers.Experiment {
 			{Name: "flows are kept for each edge switch, not for each host", About: []string{"flow state"}, Replace: map[string]string{"flow state": ""}},
 		},
 		Decisions: []papers.Decision{{
-			Parameter: "what memory for flows is taken in", About: []string{"flow state"},
-			Values: []papers.DecisionValue{{Name: "pages of 4 KB", Replace: map[string]string{"memory": "pages"}, Fitted: true}},
+			// The scheduler is an element of Click (§3.4), whose sources have these figures
+			// (include/click/hashmap.hh and .cc of 2001 to 2008).
+			Parameter: "what the table of flows takes besides its entries", About: []string{"flow state"},
+			Ends: "Click's HashMap has 127 buckets at first, each a pointer, and takes the next 2n+1 when it has twice as many entries; pointers are of 4 or 8 bytes", Discrete: true,
+			Values: []papers.DecisionValue{
+				{Name: "Click's buckets, pointers of 4 bytes", Replace: map[string]string{"memory": "4"}},
+				{Name: "Click's buckets, pointers of 8 bytes", Replace: map[string]string{"memory": "8"}},
+			},
 		}},
 		Run: runTable32,
 	}
@@ -73,8 +78,17 @@ func runTable32(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 			papers.Within(label+", link state", "KB", size.links, float64(c.links)/1e3, tolerance).Fitted(), flows,
 			papers.Info(label+", a request", "paths looked at", c.looked))
 	}
-	explain(out, o, "16 hosts: 200 bytes a flow, which are fitted to the larger fabrics, are 3.2 KB; the thesis has 4. It would be a page of memory, for which there is no evidence beside")
+	explain(out, o, "16 hosts: 200 bytes a flow, which are fitted to the larger fabrics, are 3.2 KB; the thesis has 4. The scheduler is an element of Click, whose hash table begins with 127 buckets: with pointers of 4 or 8 bytes these are the rest, and are lost in the larger tables")
 	return out, nil
+}
+
+// buckets are those of Click's HashMap with so many entries.
+func buckets(entries int) int {
+	n := 127
+	for entries > 2*n {
+		n = 2*n + 1
+	}
+	return n
 }
 
 // schedulerState is what a scheduler of one request a host keeps, in bytes, and how many
@@ -99,9 +113,7 @@ func stateOf(k int, o papers.Options) (c schedulerState, err error) {
 		flows /= k / 2
 	}
 	c.flows = flows * flowStateBytes
-	if o.As("memory") == "pages" {
-		c.flows = (c.flows + pageBytes - 1) / pageBytes * pageBytes
-	}
+	c.flows += buckets(flows) * int(valueOf(o, "memory", 0))
 	to, err := randomBijection.make(t, o.Seed)
 	if err != nil {
 		return c, err

@@ -3,6 +3,8 @@ package thesis
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
 
 	"weft/bench/papers"
 	"weft/bench/sim/fluid"
@@ -49,7 +51,24 @@ func table44() papers.Experiment {
 			chosen("iterations", "up to 500,000", "the thesis' column goes to 2,000,000, and is flat from 100,000 on"),
 		},
 		Mutants: []papers.Mutant{{Name: "simulated annealing hashes", About: []string{"iterations"}, Replace: map[string]string{"SA": ""}}},
-		Run:     runTable44,
+		Decisions: []papers.Decision{
+			{Parameter: "how often the simulator schedules", About: []string{"iterations"},
+				// The testbed's 5 s are its switches' limit, below 1 s the thesis calls possible (§4.3.4).
+				Values: []papers.DecisionValue{{Name: "every second", Replace: map[string]string{"period": "1"}}}},
+			{Parameter: "the first state", About: []string{"iterations"},
+				Ends: "cores go to the hosts of a pod in their order, spread, or at random", Discrete: true,
+				Values: []papers.DecisionValue{
+					{Name: "in the hosts' order", Replace: map[string]string{"first state": "order"}},
+					{Name: "at random", Replace: map[string]string{"first state": "random"}},
+				}},
+			// Table 4.6 has 25,000 and 50,000 flows of 8,192 hosts.
+			{Parameter: "flows and rates", About: []string{"hosts"},
+				Values: []papers.DecisionValue{
+					{Name: "3 flows a host as in Table 4.6, and the thesis' model of TCP (§4.3.5)", Replace: map[string]string{"flows": "3", "rates": "aimd"}},
+					{Name: "2 flows a host, and the thesis' model of TCP", Replace: map[string]string{"rates": "aimd"}},
+				}},
+		},
+		Run: runTable44,
 	}
 }
 
@@ -114,7 +133,7 @@ func table44Percent(o papers.Options, k, column int, iterations []int, seed uint
 	if err != nil {
 		return 0, err
 	}
-	all, err := uniform(t, flowsPerHost*f.Hosts(), seed)
+	all, err := uniform(t, int(valueOf(o, "flows", flowsPerHost))*f.Hosts(), seed)
 	if err != nil {
 		return 0, err
 	}
@@ -125,27 +144,64 @@ func table44Percent(o papers.Options, k, column int, iterations []int, seed uint
 			return 0, err
 		}
 		if column == 0 {
-			return total(f.MaxMin(all, paths)) / full, nil
+			return carried(o, f, all, paths, seed) / full, nil
 		}
 		return ramped(f, all, paths, seed) / full, nil
 	}
 	if o.As("SA") == "" {
-		return total(f.MaxMin(all, hash(f, all, fluid.ByDestination, seed))) / full, nil
+		return carried(o, f, all, hash(f, all, fluid.ByDestination, seed), seed) / full, nil
 	}
 	sum := 0.0
 	a, err := newAnnealing(f, iterations[column-2], seed)
 	if err != nil {
 		return 0, err
 	}
+	begin(a, f, o.As("first state"), seed)
 	var e hedera.Estimator
 	demand := e.Estimate(all, f.Hosts())
-	for round := range rounds {
+	each := int(periodSeconds / valueOf(o, "period", periodSeconds)) // rounds in 5 s
+	for round := range rounds * each {
 		a.Schedule(all, demand)
-		if round >= firstRound && round <= lastRound {
-			sum += total(f.MaxMin(all, annealedPaths(a, all)))
+		// Rates of rounds in between differ little, and are those of the last.
+		if n := (round + 1) / each; (round+1)%each == 0 && n > firstRound && n <= lastRound+1 {
+			sum += carried(o, f, all, annealedPaths(a, all), seed)
 		}
 	}
 	return sum / (lastRound - firstRound + 1) / full, nil
+}
+
+const periodSeconds = 5
+
+// carried is the sum of what flows get, max-min fair or by what stands for it.
+func carried(o papers.Options, f *fluid.Fabric, all []hedera.Pair, paths []int, seed uint64) float64 {
+	if o.As("rates") == "aimd" {
+		return ramped(f, all, paths, seed)
+	}
+	return total(f.MaxMin(all, paths))
+}
+
+// begin gives the hosts of each pod cores by another rule than annealing's own.
+func begin(a *hedera.Annealing, f *fluid.Fabric, rule string, seed uint64) {
+	layout := f.Layout()
+	rng := rand.New(rand.NewPCG(seed, 0x6669727374))
+	for p, racks := range layout.Pods {
+		var order []int
+		switch rule {
+		case "order":
+			for c := range layout.Choices {
+				order = append(order, c)
+			}
+		case "random":
+			order = rng.Perm(layout.Choices)
+		default:
+			return
+		}
+		other := layout.Pods[(p+1)%len(layout.Pods)][0][0]
+		for i, host := range slices.Concat(racks...) {
+			pair := hedera.Pair{Src: other, Dst: host}
+			a.Prefer(pair, f.PathBy(other, host, order[i]))
+		}
+	}
 }
 
 // Ticks of the thesis' model of TCP: how many, and how many of them before it is

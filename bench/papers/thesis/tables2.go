@@ -67,6 +67,17 @@ var tables2Setting = []papers.Parameter{
 	chosen("costs", "not compared, but for the product of two numbers of one sentence of the thesis, which scores nothing", "they are the prices of switches by vendor and year, which the thesis does not list"),
 }
 
+// coresByPaths is how many core switches a switch of the layer below has paths to, by what the
+// thesis says of ECMP. Without a limit it has as many as ports up.
+var coresByPaths = papers.Decision{
+	Parameter: "core switches of the hierarchy", About: []string{"hierarchy"},
+	Ends: "16 are the most that ECMP of enterprise routers has (§2.3.1), 4 what most switches have (§3.1.1), and half of the ports the most without ECMP's limit", Discrete: true,
+	Values: []papers.DecisionValue{
+		{Name: "16, ECMP's most", Replace: map[string]string{"core switches": "16"}},
+		{Name: "4, ECMP's of most switches", Replace: map[string]string{"core switches": "4"}},
+	},
+}
+
 var tables2Mutants = []papers.Mutant{
 	{Name: "the fat-tree has two layers", About: []string{"fat-tree"}, Replace: map[string]string{"fat-tree": ""}},
 	{Name: "the hierarchy has one core switch", About: []string{"hierarchy"}, Replace: map[string]string{"core switches": ""}},
@@ -80,15 +91,9 @@ func table21() papers.Experiment {
 			chosen("a port of 10 Gbit/s", "is that of 10 hosts", "the ratio of the rates; the thesis has no formula"),
 			chosen("ports of the smallest high-end switches", "28, 32 and 64", "the text that we have has lost the column; these are the ports of 2002, 2004 and 2006 as we recall them from the table's first version (SIGCOMM 2008, Table 2)"),
 		}, tables2Setting...),
-		Mutants: tables2Mutants,
-		Decisions: []papers.Decision{{
-			Parameter: "core switches of the hierarchy", About: []string{"hierarchy"},
-			Values: []papers.DecisionValue{
-				{Name: "16", Replace: map[string]string{"core switches": "16"}, Fitted: true},
-				{Name: "24", Replace: map[string]string{"core switches": "24"}, Fitted: true},
-			},
-		}},
-		Run: runTable21,
+		Mutants:   tables2Mutants,
+		Decisions: []papers.Decision{coresByPaths},
+		Run:       runTable21,
 	}
 }
 
@@ -103,7 +108,7 @@ func runTable21(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 		out.Rows = append(out.Rows, papers.Within(label, "hosts", float64(r.hosts), d.fatTree(r.ports), tolerance),
 			papers.Info(label, "switches per 1,000 hosts", 1000*float64(fatTreeSwitches(r.ports))/float64(fatTreeHosts(r.ports))))
 	}
-	explain(out, o, "the thesis' hierarchies of 28, 64 and 128 ports have as many hosts as 16 core switches join, and that of 32 ports as 24; from 140 ports on they are half of the ports")
+	explain(out, o, "the thesis' hierarchies of 28, 64 and 128 ports have as many hosts as 16 core switches join, which are as many as ECMP has paths at most (§2.3.1: enterprise-scale routers allow for a maximum of 16-way ECMP); that of 32 ports has as many as 24 join, for which there is no reason in the text; from 140 ports on core switches are half of the ports")
 	return unchanged(out, o), nil
 }
 
@@ -121,10 +126,11 @@ func table22() papers.Experiment {
 		Title:   "the largest clusters of hosts with 10 Gbit/s without oversubscription: computed, costs left out",
 		Setting: append([]papers.Parameter{chosen("a port of 40 Gbit/s", "is that of 4 hosts of 10 Gbit/s", "the ratio of the rates; the thesis has no formula, and its table is as if it were that of 10")}, tables2Setting...),
 		Mutants: tables2Mutants,
-		Decisions: []papers.Decision{{
+		Decisions: []papers.Decision{coresByPaths, {
 			Parameter: "hosts per port of the aggregation layer", About: []string{"hierarchy"},
-			// 4 is the ratio of the rates. 10 is that of Table 2.1, and what the row itself gives.
-			Values: []papers.DecisionValue{{Name: "10", Replace: map[string]string{"hosts per port": "10"}, Fitted: true}},
+			// 10 is the ratio of Table 2.1.
+			Against: "the ports are of 40 Gbit/s and the hosts of 10: the ratio is 4",
+			Values:  []papers.DecisionValue{{Name: "10", Replace: map[string]string{"hosts per port": "10"}, Fitted: true}},
 		}},
 		Run: runTable22,
 	}

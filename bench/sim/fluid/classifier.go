@@ -11,13 +11,29 @@ type Classifier struct {
 	rate   float64
 	pairs  []Pair
 	up     [][2]int // by flow: which of its edge and aggregation switch's ports
+	ties   Ties
 	rng    *rand.Rand
 }
+
+// Ties is what a switch does with a new flow if several ports carry least.
+type Ties int
+
+// The ways.
+const (
+	DrawnTies  Ties = iota // draws one of them
+	FirstOfAll             // takes the first of them
+	Unseen                 // draws one of all ports: flows that begin together carry nothing yet
+)
 
 // NewClassifier starts flows, in their order. If several ports carry least, it draws one
 // of them.
 func NewClassifier(f *Fabric, pairs []Pair, rate float64, seed uint64) *Classifier {
-	c := &Classifier{fabric: f, rate: rate, pairs: pairs, up: make([][2]int, len(pairs)),
+	return NewClassifierBy(f, pairs, rate, seed, DrawnTies)
+}
+
+// NewClassifierBy is NewClassifier with another way among ports that carry least.
+func NewClassifierBy(f *Fabric, pairs []Pair, rate float64, seed uint64, ties Ties) *Classifier {
+	c := &Classifier{fabric: f, rate: rate, pairs: pairs, up: make([][2]int, len(pairs)), ties: ties,
 		rng: rand.New(rand.NewPCG(seed, 0x636c617373))}
 	for i := range pairs {
 		for layer := range c.choices(i) {
@@ -52,7 +68,7 @@ func (c *Classifier) least(i, layer int) int {
 	sw, ports := c.place(i, layer)
 	flows := make([]int, ports)
 	for j := range i {
-		if c.choices(j) > layer {
+		if c.ties != Unseen && c.choices(j) > layer {
 			if other, _ := c.place(j, layer); other == sw {
 				flows[c.up[j][layer]]++
 			}
@@ -66,7 +82,8 @@ func (c *Classifier) least(i, layer int) int {
 		case n < flows[best]:
 			ties = 0
 		}
-		if ties++; c.rng.IntN(ties) == 0 || ties == 1 {
+		ties++
+		if drawn := c.rng.IntN(ties) == 0; ties == 1 || drawn && c.ties != FirstOfAll {
 			best = p
 		}
 	}
