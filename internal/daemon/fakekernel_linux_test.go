@@ -138,7 +138,7 @@ func (k *fakeKernel) kernel() kernel {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
-			r := &fakeReceiver{k: k, policy: c.Policy, six: p.address6, done: make(chan struct{})}
+			r := &fakeReceiver{k: k, policy: c.Policy, six: p.address6, payload: c.payloadMax(p), done: make(chan struct{})}
 			k.receivers = append(k.receivers, r)
 			return r, nil
 		},
@@ -383,11 +383,19 @@ type fakeReceiver struct {
 	topology6 *topology.Topology
 	carriage6 *liveness.Carriage
 
+	payload  int // the bound of super-segments
 	done     chan struct{}
 	detached bool // one of its programs, by somebody else
 	hangs    bool
 }
 
+func (r *fakeReceiver) fitTrains(payload int) (changed bool, err error) {
+	if err := r.k.fails(); err != nil || payload == r.payload {
+		return false, err
+	}
+	r.payload = payload
+	return true, nil
+}
 func (r *fakeReceiver) start(hostsetup.Plan) error        { return r.k.fails() }
 func (r *fakeReceiver) alive(time.Time) bool              { return !r.hangs }
 func (r *fakeReceiver) SetCarriage(c *liveness.Carriage)  { r.carriage = c }
