@@ -93,6 +93,11 @@ func (k *fakeKernel) kernel() kernel {
 				return p, errors.New("no route to a core")
 			}
 			p.uplink = k.uplink()
+			if c.tunnels() {
+				for _, q := range c.UDP.Peers {
+					p.peers = append(p.peers, peer{q, netip.MustParseAddrPort("192.0.2.1:1")})
+				}
+			}
 			p.mtu, p.address6 = 1500, c.receives6()
 			if k.strict {
 				p.strict = []string{"p0"}
