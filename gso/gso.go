@@ -55,9 +55,11 @@ type Segmenter struct {
 	mss      int
 	head     []byte // headers of IP and TCP or UDP
 	ip       int    // bytes of IP header
+	six      bool   // that is IPv6's
 	seq      uint32
 	id       uint16
 	flags    uint8
+	fixed    uint64 // sum of the IPv4 header but for length, ID and checksum
 	pseudo   uint64 // sum of the pseudo-header but for the length
 	checksum Checksum
 	udp      bool
@@ -90,7 +92,7 @@ func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 		protocol = b[9]
 		s.pseudo = checksum.Sum(b[12:20], uint64(protocol))
 	case len(b) >= ipv6Header && b[0]>>4 == 6:
-		s.ip = ipv6Header
+		s.ip, s.six = ipv6Header, true
 		length = ipv6Header + int(binary.BigEndian.Uint16(b[4:]))
 		protocol = b[6]
 		s.pseudo = checksum.Sum(b[8:40], uint64(protocol))
@@ -100,7 +102,7 @@ func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	if s.ip < ipv4Header || !s.transport(b, protocol) {
 		return ErrHeaders
 	}
-	if length == 0 && s.ip != ipv6Header && !s.udp && total > maxLength && len(s.head)+mss <= maxLength {
+	if length == 0 && !s.six && !s.udp && total > maxLength && len(s.head)+mss <= maxLength {
 		length = total // BIG TCP
 	}
 	if total != length {
@@ -110,6 +112,9 @@ func (s *Segmenter) Start(parts [][]byte, mss int, c Checksum) error {
 	s.left, s.mss = total-len(s.head), mss
 	s.checksum = c
 	s.begun = true
+	if !s.six {
+		s.fixed = checksum.Sum(b[12:s.ip], checksum.Sum(b[6:10], uint64(binary.BigEndian.Uint16(b))))
+	}
 	return nil
 }
 
@@ -204,13 +209,12 @@ func (s *Segmenter) Header(dst []byte) {
 	payload := min(s.left, s.mss)
 	copy(dst, s.head)
 	n := len(s.head) + payload
-	if s.ip == ipv6Header {
+	if s.six {
 		binary.BigEndian.PutUint16(dst[4:], uint16(n-ipv6Header))
 	} else {
 		binary.BigEndian.PutUint16(dst[2:], uint16(n))
 		binary.BigEndian.PutUint16(dst[4:], s.id)
-		dst[10], dst[11] = 0, 0
-		binary.BigEndian.PutUint16(dst[10:], ^checksum.Fold(checksum.Sum(dst[:s.ip], 0)))
+		binary.BigEndian.PutUint16(dst[10:], ^checksum.Fold(s.fixed+uint64(uint16(n))+uint64(s.id)))
 	}
 	b := dst[s.ip:]
 	if s.udp {

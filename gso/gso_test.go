@@ -129,6 +129,28 @@ func TestSegmenter_makesWhatAKernelMakes(t *testing.T) {
 }
 
 // Datagrams of one size under one header (UDP_SEGMENT).
+// Options make an IPv4 header as long as one of IPv6, and it is still one of IPv4.
+func TestSegmenter_keepsTheOptionsOfIPv4(t *testing.T) {
+	for _, ip := range []int{20, 24, 36, 40, 44, 60} {
+		short := packet(4, 2500, flags, 12)
+		b := slices.Concat(short[:20], bytes.Repeat([]byte{1}, ip-20), short[20:])
+		b[0] = 0x40 | uint8(ip/4)
+		binary.BigEndian.PutUint16(b[2:], uint16(len(b)))
+		for i, p := range cut(t, parts(b, ip+32), 1000, gso.Complete) {
+			want := slices.Clone(b[:ip])
+			binary.BigEndian.PutUint16(want[2:], uint16(len(p)))
+			binary.BigEndian.PutUint16(want[4:], 0x1240+uint16(i))
+			want[10], want[11] = 0, 0
+			binary.BigEndian.PutUint16(want[10:], ^ones(want, 0))
+			tcp := p[ip:]
+			sum := uint32(ones(p[12:20], uint32(flowcell.ProtoTCP+len(tcp))))
+			if !bytes.Equal(p[:ip], want) || ones(tcp, sum) != 0xffff {
+				t.Errorf("%d bytes of header, segment %d: %x, want %x", ip, i, p[:ip], want)
+			}
+		}
+	}
+}
+
 func TestSegmenter_cutsDatagrams(t *testing.T) {
 	for _, version := range []int{4, 6} {
 		ip := 20

@@ -36,7 +36,8 @@ type TUNConfig struct {
 	// PayloadMax bounds the TCP payload, in bytes, of the super-segments of the kernel's
 	// own TCP over IPv4; 0 means the kernel's bound, about 64 KB. It is for readers that
 	// must not divide super-segments. It needs Linux 6.3; older kernels have no bound for
-	// IPv4 alone, and ignore it.
+	// IPv4 alone, and ignore it. What the kernel forwards into the interface and is longer,
+	// it cuts into packets, which is slow.
 	PayloadMax int
 	// Queues is the number of queues (IFF_MULTI_QUEUE), at most 255; 0 means 1. TUN.Read
 	// and TUN.ReadSuper read all of them. To read them in parallel, read each by
@@ -71,11 +72,15 @@ func (c *TUNConfig) validate() error {
 	case c.hasIPv6() && c.MTU-c.Overhead < minMTU6:
 		return fmt.Errorf("tun: MTU is %d bytes, must be at least %d for the IPv6 addresses and routes", c.MTU, minMTU6+c.Overhead)
 	case c.PayloadMax < 0:
-		return fmt.Errorf("tun: PayloadMax is %d bytes, must not be negative", c.PayloadMax)
+		return errPayloadMax(c.PayloadMax)
 	case c.Queues < 0 || c.Queues > maxQueues:
 		return fmt.Errorf("tun: Queues is %d, must be from 1 to %d", c.Queues, maxQueues)
 	}
 	return nil
+}
+
+func errPayloadMax(n int) error {
+	return fmt.Errorf("tun: PayloadMax is %d bytes, must not be negative", n)
 }
 
 func (c *TUNConfig) hasIPv6() bool {

@@ -31,6 +31,9 @@ func (*TUN) Queues() int { return 0 }
 // Queue returns nil.
 func (*TUN) Queue(int) *TUNQueue { return nil }
 
+// SetPayloadMax does nothing.
+func (*TUN) SetPayloadMax(int) error { return nil }
+
 // none is a device where there is none.
 type none struct{}
 

@@ -33,9 +33,8 @@ func configure(name string, c TUNConfig) error {
 		return fmt.Errorf("set MTU %d: %w", c.MTU-c.Overhead, err)
 	}
 	if c.PayloadMax > 0 {
-		size := min(c.PayloadMax+maxTCPHeader, maxGSO)
-		if err := netlink.LinkSetGSOIPv4MaxSize(ifc, size); err != nil {
-			return fmt.Errorf("set longest super-segment %d: %w", size, err)
+		if err := setPayloadMax(ifc, c.PayloadMax); err != nil {
+			return err
 		}
 	}
 	if c.Address.IsValid() {
@@ -57,6 +56,34 @@ func configure(name string, c TUNConfig) error {
 		case err != nil:
 			return fmt.Errorf("add route %s: %w", p, err)
 		}
+	}
+	return nil
+}
+
+func setPayloadMax(ifc netlink.Link, payload int) error {
+	size := maxGSO
+	if payload > 0 {
+		size = min(payload+maxTCPHeader, maxGSO)
+	}
+	if err := netlink.LinkSetGSOIPv4MaxSize(ifc, size); err != nil {
+		return fmt.Errorf("set longest super-segment %d: %w", size, err)
+	}
+	return nil
+}
+
+// SetPayloadMax changes what TUNConfig.PayloadMax says, for connections that are opened from now
+// on. Others keep the bound that they had. The interface must be in the network namespace of the
+// calling thread.
+func (t *TUN) SetPayloadMax(payload int) error {
+	if payload < 0 {
+		return errPayloadMax(payload)
+	}
+	ifc, err := netlink.LinkByName(t.name)
+	if err == nil {
+		err = setPayloadMax(ifc, payload)
+	}
+	if err != nil {
+		return fmt.Errorf("tun %s: %w", t.name, err)
 	}
 	return nil
 }

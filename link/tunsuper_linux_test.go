@@ -259,7 +259,21 @@ func TestTUN_payloadMax(t *testing.T) {
 		if got := link.Attrs().GSOIPv4MaxSize; got != want {
 			t.Errorf("payload %d: the bound is %d bytes, want %d", payload, got, want)
 		}
+		for payload, want := range map[int]uint32{8192: 8192 + maxTCPHeader, 0: maxGSO} {
+			if err := tun.SetPayloadMax(payload); err != nil {
+				t.Fatal(err)
+			}
+			if link, err := netlink.LinkByName(tun.Name()); err != nil || link.Attrs().GSOIPv4MaxSize != want {
+				t.Errorf("payload %d, set later: %v, the bound is %d bytes, want %d", payload, err, link.Attrs().GSOIPv4MaxSize, want)
+			}
+		}
+		if err := tun.SetPayloadMax(-1); err == nil || !strings.Contains(err.Error(), "PayloadMax") {
+			t.Errorf("a negative one, set later: %v", err)
+		}
 		tun.Close()
+		if tun.SetPayloadMax(0) == nil {
+			t.Error("a closed one has a bound")
+		}
 	}
 	if _, err := OpenTUN(TUNConfig{PayloadMax: -1}); err == nil || !strings.Contains(err.Error(), "PayloadMax") {
 		t.Errorf("a negative one: %v", err)

@@ -93,6 +93,11 @@ func (k *fakeKernel) kernel() kernel {
 				return p, errors.New("no route to a core")
 			}
 			p.uplink = k.uplink()
+			if c.tunnels() {
+				for _, q := range c.UDP.Peers {
+					p.peers = append(p.peers, peer{q, netip.MustParseAddrPort("192.0.2.1:1")})
+				}
+			}
 			p.mtu, p.address6 = 1500, c.receives6()
 			if k.strict {
 				p.strict = []string{"p0"}
@@ -138,7 +143,7 @@ func (k *fakeKernel) kernel() kernel {
 			if err := k.fails(); err != nil {
 				return nil, err
 			}
-			r := &fakeReceiver{k: k, policy: c.Policy, six: p.address6, done: make(chan struct{})}
+			r := &fakeReceiver{k: k, policy: c.Policy, six: p.address6, payload: c.payloadMax(p), done: make(chan struct{})}
 			k.receivers = append(k.receivers, r)
 			return r, nil
 		},
@@ -383,11 +388,19 @@ type fakeReceiver struct {
 	topology6 *topology.Topology
 	carriage6 *liveness.Carriage
 
+	payload  int // the bound of super-segments
 	done     chan struct{}
 	detached bool // one of its programs, by somebody else
 	hangs    bool
 }
 
+func (r *fakeReceiver) fitTrains(payload int) (changed bool, err error) {
+	if err := r.k.fails(); err != nil || payload == r.payload {
+		return false, err
+	}
+	r.payload = payload
+	return true, nil
+}
 func (r *fakeReceiver) start(hostsetup.Plan) error        { return r.k.fails() }
 func (r *fakeReceiver) alive(time.Time) bool              { return !r.hangs }
 func (r *fakeReceiver) SetCarriage(c *liveness.Carriage)  { r.carriage = c }

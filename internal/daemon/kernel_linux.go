@@ -141,7 +141,7 @@ func theKernel() kernel {
 // gone are gone, too, and nothing else names one.
 func lookAround(p place) (place, error) {
 	if p.uplink.Name == "" {
-		return p, nil // a tunnel has none
+		return p, p.findAnyForwarding(deviceSettings) // a tunnel has none
 	}
 	if len(p.ways) > 0 {
 		if err := p.lookAtWays(); err != nil {

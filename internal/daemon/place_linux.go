@@ -143,6 +143,9 @@ func (c *Config) findPeers(ctx context.Context) (p place, err error) {
 	if p.filter, err = hostsetup.ReverseFilter(); err != nil {
 		return p, err
 	}
+	if err := p.findAnyForwarding(deviceSettings); err != nil {
+		return p, err
+	}
 	for i, q := range c.UDP.Peers {
 		key := fmt.Sprintf("udp.peers[%d]", i)
 		if q.Name == p.name {

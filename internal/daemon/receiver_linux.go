@@ -20,6 +20,7 @@ type hostReceiver struct {
 	config    *Config
 	place     place
 	tun       *link.TUN
+	payload   int             // TUNConfig.PayloadMax as it is now
 	steer     *hostprog.Steer // of mode gateway; nil elsewhere
 	order     *hostprog.Order // of mode offload
 	detour    *hostprog.Detour
@@ -34,12 +35,12 @@ type hostReceiver struct {
 func openReceiver(c *Config, p place, plan hostsetup.Plan) (receiver, error) {
 	o := link.TUNConfig{Name: c.TUN.Name, Address: plan.Address, MTU: p.mtu, Overhead: c.overhead(),
 		Offload: true, Queues: c.TUN.Queues, NoForwardCheck: true}
-	o.PayloadMax = c.policy().Unit.Bytes // a reload does not change it
+	o.PayloadMax = c.payloadMax(p) // a reload does not change it, nor what it depends on but p
 	tun, err := link.OpenTUN(o)
 	if err != nil {
 		return nil, err
 	}
-	return &hostReceiver{config: c, place: p, tun: tun}, nil
+	return &hostReceiver{config: c, place: p, tun: tun, payload: o.PayloadMax}, nil
 }
 
 // overhead is what goes before packets, in bytes.

@@ -77,7 +77,7 @@ func (d *daemon) reconcile(ctx context.Context, now time.Time) {
 		return
 	}
 	d.tellRefused()
-	err = errors.Join(d.repairAll(), d.cutForwarded(), d.mend(d.repairStatus()))
+	err = errors.Join(d.repairAll(), d.cutForwarded(), d.fitTrains(), d.mend(d.repairStatus()))
 	d.tellOthers()
 	switch {
 	case gone(err):

@@ -61,9 +61,12 @@ type Ingress[P any] struct {
 	tap      *tap.Tap      // where who captures sees packets; nil: nobody can
 	done     chan struct{} // closed when the reader has ended
 
-	mu    sync.Mutex // guards all that follows
-	to    Sink[P]
-	reseq *resequencer.Buffer[P]
+	mu sync.Mutex // guards all that follows
+	to Sink[P]
+	// arrived is the packet that round takes in: one on its stack would be allocated for each,
+	// since a Sink is told where it is.
+	arrived Arrived
+	reseq   *resequencer.Buffer[P]
 	// datagrams is that of datagrams that are numbered; nil without handover.
 	datagrams *resequencer.Buffer[P]
 	segments  []flowcell.Packet // of the batch, for the resequencer
@@ -191,9 +194,14 @@ func (in *Ingress[P]) round() error {
 	defer in.mu.Unlock()
 	now := in.clock.Now()
 	in.watch(now)
-	for a, ok := in.from.next(); ok; a, ok = in.from.next() {
-		in.take(&a, now)
+	for {
+		var ok bool
+		if in.arrived, ok = in.from.next(); !ok {
+			break
+		}
+		in.take(&in.arrived, now)
 	}
+	in.arrived = Arrived{}
 	in.push(now)
 	in.release(now, !in.from.filled())
 	if in.handover != nil {

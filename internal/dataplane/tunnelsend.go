@@ -127,13 +127,29 @@ func (t *tunnelOutlet) together(i int) (packets, bytes uint64) {
 	via := t.cuts[i].via
 	for j := i; j < len(t.cuts); j++ {
 		if d := &t.cuts[j]; d.via == via {
-			t.train = append(t.train, t.parts[d.from:d.to]...)
+			for _, part := range t.parts[d.from:d.to] {
+				t.train = join(t.train, part)
+			}
 			d.sent = true
 			packets++
 			bytes += uint64(d.size)
 		}
 	}
 	return packets, bytes
+}
+
+// join appends a part to a train, or makes the train's last part longer where the new one lies
+// right behind it in memory: the kernel's work grows with the number of parts. Sealed datagrams
+// lie so.
+func join(train [][]byte, part []byte) [][]byte {
+	if len(train) > 0 && len(part) > 0 {
+		last := &train[len(train)-1]
+		if n := len(*last); n > 0 && cap(*last) >= n+len(part) && &(*last)[:n+1][n] == &part[0] {
+			*last = (*last)[:n+len(part)]
+			return train
+		}
+	}
+	return append(train, part)
 }
 
 // plateaus are MTUs that networks have (RFC 1191 §7.1), and those of other tunnels.

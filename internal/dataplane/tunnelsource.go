@@ -19,6 +19,7 @@ type tunnelSource struct {
 	tos         []byte
 	from        []netip.AddrPort
 	n, at       int
+	known       known   // of the latest datagram
 	tried       []*peer // empty between uses
 	spare       []byte  // the same
 
@@ -27,6 +28,21 @@ type tunnelSource struct {
 	offset int
 	ahead  Arrived
 	train  gro.Train
+}
+
+// known is an inner address with the peer that has it: the datagrams of a train have one.
+type known struct {
+	roster *roster // a change makes another one
+	addr   netip.Addr
+	peer   *peer
+}
+
+// behind is roster.behind.
+func (k *known) behind(r *roster, a netip.Addr) *peer {
+	if k.roster != r || k.addr != a {
+		*k = known{r, a, r.behind(a)}
+	}
+	return k.peer
 }
 
 // TunnelStats counts datagrams that a Tunnel has refused.
@@ -161,7 +177,7 @@ func (s *tunnelSource) unwrap(b []byte, from netip.Addr) (p *peer, h encap.UDPHe
 	if !ok {
 		return nil, h, nil, nil
 	}
-	if p = s.tunnel.from.behind(src); p == nil || p.from != from {
+	if p = s.known.behind(s.tunnel.from, src); p == nil || p.from != from {
 		return nil, h, nil, nil
 	}
 	if p.opener != nil {
@@ -189,7 +205,7 @@ func (s *tunnelSource) unwrapHidden(b []byte, pair uint32, from netip.Addr) (p *
 		}
 	}
 	if err == nil && p != nil {
-		if src, ok := encap.InnerSource(inner); !ok || s.tunnel.from.behind(src) != p {
+		if src, ok := encap.InnerSource(inner); !ok || s.known.behind(s.tunnel.from, src) != p {
 			return nil, h, nil, nil
 		}
 	}
