@@ -34,14 +34,17 @@ func (l lab) few() { _ = less(2) }
 			t.Fatal(err)
 		}
 	}
-	got, have, err := find([]string{dir, t.TempDir(), dir})
+	got, have, err := find(asks, []string{dir, t.TempDir(), dir})
 	if want := []string{"TestByMethod", "TestBySubtest", "TestPassed", "TestSystemShort", "TestUnraced"}; err != nil || !slices.Equal(got, want) || !slices.Equal(have, []string{dir, dir}) {
 		t.Errorf("%q in %q, %v; want %q in %s", got, have, err, want, dir)
+	}
+	if got, _, err := find([][]string{{"slowtest.System"}}, []string{dir}); err != nil || !slices.Equal(got, []string{"TestSystem", "TestSystemShort"}) {
+		t.Errorf("%q, %v: want those of whole systems", got, err)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "c_test.go"), []byte("no Go"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, _, err := find([]string{dir}); err == nil {
+	if got, _, err := find(asks, []string{dir}); err == nil {
 		t.Errorf("a file that is no Go: %q", got)
 	}
 }
