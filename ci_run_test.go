@@ -16,8 +16,10 @@ echo "$line" >>"$NOTES"
 case $line in *"$FAIL"*) printf '%b\n' "$SAYS"; exit 1 ;; esac
 case "$*" in
 "list -f"*) for p in weft weft/drb weft/stack weft/sole; do echo "$p os weft/internal/slowtest"; done; echo weft/quick os ;;
-"list .") echo weft ;;
+"list ." | "list -m") echo weft ;;
+"list -deps -test ./...") ;;
 "list ./...") printf 'weft\nweft/drb\nweft/stack\nweft/sole\nweft/quick\n' ;;
+"run ./internal/tools/spoiled -slow "*) shift 3; echo "-run ^(TestC)$ $*" ;;
 "run ./internal/tools/spoiled "*) echo '-run ^(TestA|TestB)$ ./internal/daemon ./lab' ;;
 "list "*) printf 'weft/drb\nweft/stack\n' ;;
 esac
@@ -56,21 +58,22 @@ func TestCI_runsEachPackageAtItsLevel(t *testing.T) {
 	}
 	for _, want := range []string{
 		"WEFT_TESTS=all go test .\n",
-		"WEFT_TESTS=all go test -p 1 weft/sole\n", // what .ci/raced does not list
-		"WEFT_TESTS= go test ./...\n",             // the README's
+		"WEFT_TESTS=all go test -p 1 -run ^(TestC)$ ./sole\n", // what .ci/raced does not list
+		"WEFT_TESTS= go test ./...\n",                         // the README's
 		"WEFT_TESTS=unraced go test -p 1 -run ^(TestA|TestB)$ ./internal/daemon ./lab\n",
-		"WEFT_TESTS=all go test -p 2 -race -short ./internal/daemon ./lab ",
+		"WEFT_TESTS=all go test -p 2 -race -short ./cmd/weft ./internal/daemon ./lab ",
 		"WEFT_TESTS=all go test -p 2 -race -short ./internal/kernel/internal/seam ",
 		"WEFT_TESTS=all go test -p 2 -race -short",
 		"WEFT_TESTS= go test -p 1 -race -short ./bench/asymmetry",
 		"run ./internal/tools/rename",
-		"WEFT_TESTS= go vet ./...\n",
+		"WEFT_TESTS= go list -deps -test ./...\n",
+		"WEFT_TESTS= go vet ./...\n", // for another system
 	} {
 		if !strings.Contains(notes, want) {
 			t.Errorf("CI does not run %q:\n%s", want, notes)
 		}
 	}
-	for _, once := range []string{" weft/sole", "test .\n"} {
+	for _, once := range []string{")$ ./sole", "test .\n"} {
 		if strings.Count(notes, once) != 1 {
 			t.Errorf("%q runs %d times:\n%s", once, strings.Count(notes, once), notes)
 		}
@@ -84,15 +87,17 @@ func TestCI_failsWhereAPartFails(t *testing.T) {
 		ok               bool
 	}{
 		{"all go test .", "no", "", false}, // the tree: nothing else runs
-		{"all go test -p 1 weft/sole", "panic: no", "whole", false},
+		{"all go test -p 1 -run ^(TestC)$ ./sole", "panic: no", "whole", false},
 		{"WEFT_TESTS= go test ./...", "panic: no", "plain", false},
 		{"unraced go test -p 1 -run", "panic: no", "unraced", false},
 		{"list -f", "no", "whole", false}, // else it would run nothing
 		{"tools/spoiled", "no", "unraced", false},
-		{"-race -short ./internal/daemon", "WARNING: DATA RACE", "labs", false},
+		{"tools/spoiled -slow", "no", "whole", false},
+		{"-race -short ./cmd/weft", "WARNING: DATA RACE", "labs", false},
 		{"-race -short ./internal/kernel/internal/seam", "WARNING: DATA RACE", "raced", false},
 		{"rename", "no", "renamed", false},
-		{"go vet", "no", "renamed", false},
+		{"list -deps -test", "no", "renamed", false},
+		{"go vet ./...", "no", "elsewhere", false},
 		{"-race -short ./bench/asymmetry", "WARNING: DATA RACE", "measures", false},
 		{"-race -short ./bench/asymmetry", tests, "", true}, // it asserts a rate
 	} {

@@ -12,6 +12,7 @@ import (
 	"weft/fabric"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -107,6 +108,7 @@ func (zeros) Read(b []byte) (int, error) { clear(b); return len(b), nil }
 // One TCP connection takes one uplink by the kernel's routes, and all by a rule for each
 // packet.
 func TestBalance_oneConnectionOverAllUplinks(t *testing.T) {
+	slowtest.System(t)
 	for _, c := range []struct {
 		rule string
 		all  bool

@@ -10,6 +10,7 @@ import (
 
 	"weft/internal/congestion"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 )
 
 // What DCTCP does with marks, whatever load the machine has. It cuts a window by half of the
@@ -17,6 +18,7 @@ import (
 // of each marked packet once, where an ordinary receiver repeats a mark for a round trip
 // (§3.2). A super-segment may be several packets with one mark of the switch.
 func TestDCTCP_cutsByTheShareOfMarks(t *testing.T) {
+	slowtest.System(t)
 	registerDCTCP(t)
 	for _, c := range []struct {
 		by, ecn string

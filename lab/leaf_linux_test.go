@@ -11,6 +11,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -152,6 +153,7 @@ func (l *leafLab) deafen() {
 // What leads by paths moves away from a link that others keep busy, far behind the leaf. The
 // same program does not where the other end tells it nothing.
 func TestLeaf_avoidsABusyLink(t *testing.T) {
+	slowtest.System(t)
 	for _, c := range []struct {
 		rule string
 		deaf bool
@@ -207,6 +209,7 @@ func (l *leafLab) tell(down ...topology.LinkID) {
 // Once the leaves know that a link is down, no packet takes a path over it, and connections
 // go on. When it is up, the path is in use again.
 func TestLeaf_deadUplink(t *testing.T) {
+	slowtest.System(t)
 	for _, rule := range []string{"luopan", "conga"} {
 		t.Run(rule, func(t *testing.T) {
 			l := upLeaf(t, rule)
@@ -258,6 +261,7 @@ func TestLeaf_deadUplink(t *testing.T) {
 
 // Failures at switches that are no leaves change nothing there, whatever their numbers.
 func TestLeaf_failuresAtSpines(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, Config{Name: kerneltest.LabName("s"), Topology: kerneltest.Topology(t, "leaf-spine:leaves=4,spines=4,hosts=4"), RateMbit: 50, Balance: "conga"})
 	for _, what := range []string{"a0.3", "e0.3-a0.2"} {
 		if _, err := l.Fail(what, FailLoud); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -41,6 +42,7 @@ func flows(t *testing.T, l *Lab, from, to topology.Node, n int) {
 // A leaf's next hops get what their links can carry: 2 to 1 where one has half the rate, and
 // 1 to 1 where not. The switches' programs go by the same weights.
 func TestRoutes_sharesByWeight(t *testing.T) {
+	slowtest.System(t)
 	const n = 1200
 	for _, c := range []struct {
 		slow, rule string

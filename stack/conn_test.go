@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/nettest"
+
+	"weft/internal/slowtest"
 )
 
 // connect returns the two ends of a connection from a to b.
@@ -199,6 +201,7 @@ func TestConn_keepsItsAddresses(t *testing.T) {
 }
 
 func TestConnWrite_isNotInterleaved(t *testing.T) {
+	slowtest.System(t)
 	w := newWire(t)
 	c1, c2 := connect(t, newHost(t, w, addrA), newHost(t, w, addrB))
 	const size = 12 << 20 // more than the buffers hold

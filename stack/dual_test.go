@@ -19,6 +19,7 @@ import (
 
 	"weft/encap"
 	"weft/flowcell"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -217,6 +218,7 @@ func TestHost_dualStackDatagrams(t *testing.T) {
 
 // Under all kinds of units, by both carriers, IPv6 is sprayed and put in order.
 func TestHost_sprays6(t *testing.T) {
+	slowtest.System(t)
 	for _, policy := range []string{"presto", "drb", "letflow", "ecmp", "luopan", "conga"} {
 		for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 			w := newWire(t)

@@ -11,6 +11,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/clock"
+	"weft/internal/slowtest"
 	"weft/link"
 )
 
@@ -203,6 +204,7 @@ func TestTunnel_keys(t *testing.T) {
 // While data flows both ends go from one key to the next, twelve times, and nothing is
 // refused. Meanwhile the clock of one end jumps.
 func TestTunnel_keysRollOverUnderLoad(t *testing.T) {
+	slowtest.System(t)
 	t.Run("MAC", func(t *testing.T) { keysRollOver(t, udpKey) })
 	t.Run("encryption", func(t *testing.T) { keysRollOver(t, hidingKey) })
 }

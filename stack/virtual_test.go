@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 )
 
 // virtualWire carries packets from host to host in 10 µs of a clock's time.
@@ -149,6 +150,7 @@ func TestVirtual_nothingWaits(t *testing.T) {
 }
 
 func TestVirtual_transfersMoreThanTheBuffersHold(t *testing.T) {
+	slowtest.System(t)
 	w, a, b := newVirtual(t, 1)
 	c1, c2 := virtualConnect(t, w, a, b)
 	data := make([]byte, 20<<20)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/stack"
 )
 
@@ -24,6 +25,7 @@ func sumOf(all map[netip.Addr]uint64) (sum uint64) {
 // The uplink's program carries out the Host's own policy. A flow of another policy
 // leaves wrapped, and the program lets it pass as it is.
 func TestNewHost_flowsOfAnotherPolicyPassTheProgram(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t)
 	for _, carrier := range []encap.Carrier{encap.CarrierIPIP, encap.CarrierSRv6} {
 		t.Run(carrier.String(), func(t *testing.T) {

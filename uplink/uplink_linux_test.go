@@ -82,6 +82,7 @@ func TestOpen_presto(t *testing.T) {
 
 // Each policy carries a transfer, encapsulated where it can be at the uplink.
 func TestOpen_policies(t *testing.T) {
+	slowtest.System(t)
 	n := newNetwork(t)
 	for _, c := range []struct {
 		policy string

@@ -101,10 +101,7 @@ func TestDemo_inMemory(t *testing.T) {
 
 // Without privileges the demo says the same in every run, and says what it is.
 func TestDemo_inMemoryIsReproducible(t *testing.T) {
-	args := []string{"demo", "--fabric", "memory", "--policies", "ecmp,drb", "--report", "", "--warmup", "200ms", "--duration", "400ms"}
-	if testing.Short() {
-		args = append(args, "--warmup", "100ms", "--duration", "100ms")
-	}
+	args := []string{"demo", "--fabric", "memory", "--policies", "ecmp,drb", "--report", "", "--warmup", "100ms", "--duration", "100ms"}
 	first, second := mustWeft(t, args...), mustWeft(t, args...)
 	if first != second || !strings.Contains(first, "in virtual time") {
 		t.Errorf("two runs with one seed:\n%s%s", first, second)

@@ -66,7 +66,7 @@ func TestDemo_traffic(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	args := []string{"demo", "--fabric", "memory", "--rate", "2", "--warmup", "100ms", "--duration", "400ms", "--report=", "--policies", "drb", "--traffic", file}
+	args := []string{"demo", "--fabric", "memory", "--rate", "2", "--warmup", "50ms", "--duration", "100ms", "--report=", "--policies", "drb", "--traffic", file}
 	for text, want := range map[string]string{
 		"traffic: {matrix: stride, stride: 4}\n":                              "16 streams, matrix stride",
 		"traffic: {matrix: incast, servers: 5}\n":                             "5 streams, matrix incast",

@@ -139,7 +139,7 @@ func (b *doctorBed) waitFirst(fabric bool, node, check, words string) {
 // Weft doctor names what is wrong first, in a lab with all kinds of faults, and nothing where
 // nothing is.
 func TestDoctor_faults(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t) // doctor has no goroutine, and the daemon's tests race
 	for _, tool := range []string{"nft", "tc", "ip"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skip(err)

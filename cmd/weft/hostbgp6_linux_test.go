@@ -14,7 +14,7 @@ import (
 // IPv6 goes as IPv4 does where the switches tell of IPv6, too: over all spines, round a link
 // that fails, and plain while the spines do not take its outer headers off.
 func TestHost_carriesIPv6(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t) // TestHost_gatewayCarriesBothFamilies has both families with the race detector
 	l := newBGPLab(t, "leaf-spine:leaves=2,spines=2,hosts=1", "offload", "drb", map[string]string{"h1-1": "leaf1", "h2-1": "leaf2"})
 	l.carryBoth("h1-1", "h2-1")
 	by := l.send6("h1-1", "h2-1")

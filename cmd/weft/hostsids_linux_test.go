@@ -22,6 +22,9 @@ func TestHost_sendsBySIDs(t *testing.T) {
 	slowtest.System(t)
 	for _, mode := range []string{"offload", "gateway"} {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "gateway" {
+				slowtest.Release(t, "TestHost_learnsSIDsFromFRR", "a gateway whose locators are from a file")
+			}
 			l, g := upSIDLab(t)
 			file := filepath.Join(l.dir, "graph.yaml")
 			if err := os.WriteFile(file, g.Text(), 0o644); err != nil {
@@ -37,6 +40,9 @@ func TestHost_learnsSIDsFromFRR(t *testing.T) {
 	slowtest.Unraced(t)
 	for _, mode := range []string{"offload", "gateway"} {
 		t.Run(mode, func(t *testing.T) {
+			if mode == "offload" {
+				slowtest.Release(t, "TestHost_sendsBySIDs", "mode offload whose locators are from BGP")
+			}
 			l, _ := upSIDLab(t)
 			l.sendsBySIDs(func(i int, host string) string {
 				route := strings.Fields(l.in(host, "ip route show default"))

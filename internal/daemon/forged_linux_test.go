@@ -144,7 +144,7 @@ func (g *forger) end(t *testing.T) {
 // a second (WEFT_FORGED_SECONDS). What the connection loses is then logged for weft and for the
 // kernel alone, in turn, at one rate, if the machine makes so many (WEFT_FORGED_RATE).
 func TestOrder_forgedSegments(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t) // a kernel's program meets them
 	rounds, seconds := fromEnv("WEFT_FORGED_ROUNDS", 1), fromEnv("WEFT_FORGED_SECONDS", 1)
 	i := newIntegrity(t)
 	for _, f := range []forgery{

@@ -176,7 +176,7 @@ var integrityPaths = []struct{ name, config string }{
 // longer, and while the daemons of both ends are killed again and again. The variables
 // WEFT_INTEGRITY_MB and WEFT_INTEGRITY_KILLS ask for more than an ordinary run.
 func TestOrderAndIntegrity(t *testing.T) {
-	slowtest.System(t)
+	slowtest.Unraced(t) // TestRun_superSegmentsThatGetLost and TestRun_orderSurvivesItsReader race
 	megabytes, kills := fromEnv("WEFT_INTEGRITY_MB", 50), fromEnv("WEFT_INTEGRITY_KILLS", 2)
 	i := newIntegrity(t)
 	if err := i.lab.AllowSupers(maxSupers); err != nil {

@@ -46,6 +46,7 @@ func (c *child) procStatus(names ...string) map[string]string {
 }
 
 func TestRun_dropsPrivilegesOfAllThreads(t *testing.T) {
+	slowtest.System(t)
 	n := sharedNetwork(t)
 	for _, user := range []struct{ name, uids, groups string }{{"nobody", "65534 65534 65534 65534", ""}, {"root", "0 0 0 0", ""}} {
 		c := n.start("h0.0.2", "mode: offload\npolicy: ecmp\nuser: "+user.name+"\n")
@@ -82,6 +83,7 @@ func coreCounts(status map[string]string) (cores []int) {
 
 // The kernel's own connection, sprayed by packets.
 func TestRun_offload(t *testing.T) {
+	slowtest.System(t)
 	n := sharedNetwork(t)
 	before := n.configuration("h0.0.2")
 	connection := n.connect("h0.0.2", "h3.1.3")

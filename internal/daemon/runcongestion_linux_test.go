@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weft/internal/congestion"
+	"weft/internal/slowtest"
 )
 
 // controls are the congestion controls of a connection's ends.
@@ -31,6 +32,7 @@ func (p *pair) controls() (a, b string) {
 // Two daemons, without privileges by then, have one congestion control of weft's, towards
 // the hosts that each names. It comes and goes with them, and connections go on.
 func TestRun_congestionControl(t *testing.T) {
+	slowtest.System(t)
 	n := sharedNetwork(t)
 	before, before2 := n.configuration("h0.0.2"), n.configuration("h3.1.3")
 	usual, _ := n.connect("h0.0.2", "h3.0.2").controls()

@@ -19,6 +19,7 @@ import (
 
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 )
 
 // detourTest is a host whose packets to its neighbour are routed into a TUN.
@@ -196,6 +197,7 @@ func (d *detourTest) transfer(t *testing.T, far string, n int, hang func()) {
 // Connections of the kernel's go on when nobody reads the TUN: by the routing table's
 // next hop, and by one that is named.
 func TestDetour_connectionsGoOn(t *testing.T) {
+	slowtest.System(t)
 	for _, far := range []string{farAddr, detourFar6} {
 		for _, named := range []bool{false, true} {
 			t.Run(fmt.Sprint(far, named), func(t *testing.T) { connectionsGoOn(t, far, named) })

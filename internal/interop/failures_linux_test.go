@@ -129,11 +129,10 @@ func TestFailures_underway(t *testing.T) {
 
 func TestFailures_underwayBySRv6(t *testing.T) {
 	slowtest.System(t)
+	slowtest.Release(t, "stack.TestHost_watchesItsPathsBySRv6", "the kernel's carriers; TestRun_everyPolicy and TestHost_learnsSIDsFromFRR have them, TestFailures_underway what fails")
 	n := newNetwork(t, "s", mediumLinks, func(c *lab.Config) { c.SRv6 = true })
 	n.run("probes alone", fetchTools, (*network).probesAlone)
-	if slowtest.Long() {
-		n.run("agents", fetchTools, (*network).withAgents)
-	}
+	n.run("agents", fetchTools, (*network).withAgents)
 }
 
 func (n *network) withAgents() {

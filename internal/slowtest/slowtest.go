@@ -2,14 +2,16 @@
 //
 //	(unset)  go test ./... ends within three minutes on two idle processors
 //	all      and all tests of whole systems; this is what CI runs
-//	long     and some of them as long as a release needs them
+//	long     and some of them as long as a release needs them, and those of Release
 //
-// A test is slow if it needs a whole system in real time for more than some five seconds.
+// A test is slow if it needs a whole system in real time for more than some three seconds.
 // It calls System first. All else is in every run. The flag -short is something else: it
 // makes tests smaller where the race detector would take too long.
 //
 // CI runs most tests of whole systems once, with the race detector. Those that call
 // Unraced it runs once without. WEFT_TESTS=unraced is how it asks for the latter alone.
+// CI leaves out what calls Release: grep finds all of it, and each names the test that CI
+// runs in its place.
 package slowtest
 
 import (
@@ -36,6 +38,16 @@ func Unraced(t testing.TB) {
 	}
 	if os.Getenv(variable) != "unraced" {
 		System(t)
+	}
+}
+
+// Release skips a test, or a part of one, that a release needs and CI does not: unless
+// WEFT_TESTS is long. CI runs the test covered, Test... of the same package or
+// dir.Test..., which has the same mechanism in less time; why says what this one adds.
+func Release(t testing.TB, covered, why string) {
+	t.Helper()
+	if !Long() {
+		t.Skipf("for releases: %s=long runs it; %s has it in less time, without this: %s", variable, covered, why)
 	}
 }
 

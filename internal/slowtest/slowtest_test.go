@@ -27,6 +27,9 @@ func TestLevels(t *testing.T) {
 		if got := ran(Unraced); got != (c.unraced && !testing.Short()) {
 			t.Errorf("%q: a test that is not for the race detector runs: %v", c.level, got)
 		}
+		if got := ran(func(t testing.TB) { Release(t, "TestOther", "more") }); got != c.longs {
+			t.Errorf("%q: a test for releases runs: %v", c.level, got)
+		}
 		if Long() != c.longs || Choose(1, 2) != map[bool]int{false: 1, true: 2}[c.longs] {
 			t.Errorf("%q: long is %v", c.level, Long())
 		}

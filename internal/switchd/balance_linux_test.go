@@ -10,6 +10,7 @@ import (
 	"weft/fabric"
 	"weft/internal/kernel"
 	"weft/internal/kernel/kerneltest"
+	"weft/internal/slowtest"
 )
 
 // hashPolicy reads a switch's setting.
@@ -70,6 +71,7 @@ func TestRun_balances(t *testing.T) {
 // Where ways are asymmetric, the agent has drill keep flows in groups of them, also when it has
 // but two capabilities left, and others have taken the routes away.
 func TestRun_balancesInGroups(t *testing.T) {
+	slowtest.System(t)
 	const spec = "fat-tree:k=4,fabric-rate=20,e0.1-a0.2=10"
 	l := upLab(t, "b", spec, "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
 	p := l.child("e0.0", "topology: "+spec+"\nbalance: drill\n")
@@ -86,6 +88,7 @@ func TestRun_balancesInGroups(t *testing.T) {
 // What a crash leaves is taken over by the next start, with what the setting was before, or
 // removed.
 func TestRun_balanceCrash(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
 	for _, config := range []string{"balance: drb\n", "balance: letflow\n", "balance: routes\n"} {
 		p := l.child("e0.0", "topology: fat-tree:k=4\nconfigure: false\n"+config)
@@ -156,6 +159,7 @@ func (l *testLab) twoLevels(name string) (routes, rules, programs int) {
 // The agent sets up two-level tables and keeps them. They stay when it ends, as do all
 // routes, and a start with another rule removes them.
 func TestRun_twoLevel(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
 	const topology = "topology: fat-tree:k=4\n"
 	has := func(full bool) bool {

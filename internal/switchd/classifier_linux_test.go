@@ -13,6 +13,7 @@ import (
 
 	"weft/fabric"
 	"weft/internal/kernel"
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
@@ -128,6 +129,7 @@ func upClassified(t *testing.T, rule string) (*testLab, *child) {
 // Elephants that collide at a port are taken apart, and the agent has the program repaired,
 // kept over a reload, and removed at the end. The tables stay.
 func TestRun_classifies(t *testing.T) {
+	slowtest.System(t)
 	l, p := upClassified(t, ":interval=200ms")
 	l.put("10.1.0.2", "10.1.0.3")
 	l.elephants("10.1.0.2", "10.1.0.3")
@@ -162,6 +164,7 @@ func TestRun_classifies(t *testing.T) {
 // choose: the tables, as if it had never been. What it leaves the next start removes. A port
 // that fails passes its flows on to the other one.
 func TestRun_classifierKilled(t *testing.T) {
+	slowtest.System(t)
 	l, p := upClassified(t, ":interval=1m")
 	l.put("10.1.0.2", "10.1.0.3")
 	l.elephants("10.1.0.2", "10.1.0.3")

@@ -192,6 +192,7 @@ func TestRun_healsLabelsAndVirtualSpines(t *testing.T) {
 
 // What the agent cannot mend it says, with the command that does.
 func TestRun_saysWhatItCannotMend(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "w", "fat-tree:k=2")
 	p := l.child("a0.1", "topology: fat-tree:k=2\nhello: 20ms\n")
 	l.within("it runs", func() bool { return p.status().Switch == "a0.1" })

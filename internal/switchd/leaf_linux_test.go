@@ -9,12 +9,14 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"weft/fabric"
+	"weft/internal/slowtest"
 	"weft/lab"
 )
 
 // An edge switch leads its hosts' packets by paths once outer headers fit, and not over links
 // that have failed. Another switch of the same configuration has its routes.
 func TestRun_leaf(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "e0.1", "a0.2", "a0.3", "h0.0.2", "h0.0.3", "h0.1.2")
 	const config = "topology: fat-tree:k=4\nbalance: conga\n"
 	p := l.child("e0.0", config)
@@ -121,6 +123,7 @@ func (l *testLab) widen() {
 // While the agent lives it has packets take paths. Behind one that was killed nobody would take
 // those over failed links away: packets go by the kernel's routes.
 func TestRun_leafKilled(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "e0.1", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
 	l.widen()
 	p := l.child("e0.0", "topology: fat-tree:k=4\nbalance: conga\n")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"weft/fabric"
+	"weft/internal/slowtest"
 	"weft/topology"
 )
 
@@ -18,6 +19,7 @@ import (
 // the meters with the two capabilities that it keeps. A second start finds what a
 // crash has left, and begins anew.
 func TestRun_meters(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "m", "fat-tree:k=2", "e0.0", "a0.1", "h0.0.2")
 	const config = "topology: fat-tree:k=2\nmeter: {enabled: true, ecn: 12ms}\n"
 	send := func() {

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"weft/internal/slowtest"
 )
 
 const qcnConfig = `topology: fat-tree:k=2
@@ -41,6 +43,7 @@ func (l *testLab) flood(from, to string) {
 // The file is read again while senders are told, and the new keys sign. With -race nothing
 // that the teller reads may be written meanwhile.
 func TestRun_reloadsWhileItTells(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "q", "fat-tree:k=2", "e0.0", "a0.1", "h0.0.2")
 	keys := func(ids ...int) string {
 		text := "keys:\n"

@@ -12,6 +12,7 @@ import (
 	"weft/flowcell"
 	"weft/hedera/wire"
 	"weft/internal/scheduling/schedulingtest"
+	"weft/internal/slowtest"
 	"weft/topoupdate"
 )
 
@@ -51,6 +52,7 @@ func (l *testLab) collides() bool {
 // of the bytes goes up by each port. When the scheduler is silent, the pins expire, and the
 // hash decides again. What is placed by no path of the flow's is refused.
 func TestRun_schedules(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "b", "fat-tree:k=4", "e0.0", "a0.2", "a0.3", "h0.0.2", "h0.0.3")
 	key := topoupdate.Key{ID: 9, Secret: []byte(strings.Repeat("k", 32))}
 	edge := l.top.Node(l.id("e0.0")).Addr
@@ -131,6 +133,7 @@ func TestRun_schedules(t *testing.T) {
 // An aggregation switch reports nothing, and sends what edge switches have reported to the core of
 // its path. A path by another switch is refused.
 func TestRun_pinsAboveTheEdge(t *testing.T) {
+	slowtest.System(t)
 	l := upLab(t, "p", "fat-tree:k=4", "e0.0", "a0.2", "c1.1", "c1.2")
 	for node, commands := range map[string]string{ // instead of a host, and of the other pod
 		"e0.0": "ip addr add 10.0.0.2/32 dev lo && ip route add 10.1.0.0/16 via 10.0.2.1 dev p2 onlink",

@@ -58,12 +58,3 @@ func megabytes(n, underRace int64) int64 {
 	}
 	return n << 20
 }
-
-// inShort skips a world that takes too long under the race detector, where shorter ones have
-// run the same code.
-func inShort(t *testing.T) {
-	t.Helper()
-	if testing.Short() {
-		t.Skip("takes too long with the race detector: left out with -short")
-	}
-}

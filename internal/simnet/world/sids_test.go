@@ -9,6 +9,7 @@ import (
 
 	"weft/encap"
 	"weft/internal/simnet"
+	"weft/internal/slowtest"
 	"weft/stack"
 	"weft/topology"
 	"weft/topology/graph"
@@ -75,11 +76,9 @@ func (w *sidCounter) Write(bufs [][]byte, offset int) (int, error) {
 // In a fabric that is data, Hosts reach each other by the SIDs of its switches: data of both
 // families and the Hosts' own probes, which prove the carrier and find dead ways.
 func TestFlow_bySIDs(t *testing.T) {
+	slowtest.Unraced(t)
 	for _, name := range []string{"drb", "presto", "luopan"} {
 		for _, six := range []bool{false, true} {
-			if testing.Short() && six != (name == "luopan") || testing.Short() && name == "presto" {
-				continue // each family once
-			}
 			t.Run(fmt.Sprint(name, " IPv6 ", six), func(t *testing.T) {
 				top, err := topology.Parse("fat-tree:k=4")
 				if err != nil {

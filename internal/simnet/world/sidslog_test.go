@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"weft/encap"
+	"weft/internal/slowtest"
 	"weft/stack"
 	"weft/topology"
 )
@@ -16,7 +17,7 @@ import (
 // use once, and is used again once, when the last family uses it: what one family finds takes
 // nothing back that the other has said.
 func TestSIDs_logOfTwoFamilies(t *testing.T) {
-	inShort(t)
+	slowtest.Unraced(t)
 	const seed = 5
 	top, err := topology.Parse("fat-tree:k=4")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/internal/slowtest"
 	"weft/stack"
 	"weft/topology"
 	"weft/topology/graph"
@@ -176,7 +177,7 @@ func TestSix_eachFamilyIsProvedAlone(t *testing.T) {
 
 // A switch dies without a word: IPv6 leaves it, as IPv4 does, by probes of its own.
 func TestSix_leavesADeadSwitch(t *testing.T) {
-	inShort(t)
+	slowtest.Unraced(t)
 	const seed = 4
 	devices := make(map[string]*outers)
 	w, _ := sixWorld(t, seed, "drb", devices)

@@ -1,12 +1,15 @@
 // Command spoiled says which tests of some directories must also run without the race
-// detector. They are those which the race detector would spoil (slowtest.Unraced), and those
-// of which -short leaves something out (testing.Short, slowtest.Small), by themselves or in a
-// function that they call. It prints arguments of go test: -run ^(A|B)$ and the directories
-// that have some. .ci/run uses it.
+// detector, besides go test ./..., which leaves slow ones out. They are those which the race
+// detector would spoil (slowtest.Unraced), those that do little in both (slowtest.Small), and
+// slow ones of which -short leaves something out (slowtest.System and testing.Short), by
+// themselves or in a function that they call. With -slow, for directories that the race
+// detector does not run, they are all slow ones. It prints arguments of go test: -run ^(A|B)$
+// and the directories that have some. .ci/run uses it.
 package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -18,9 +21,15 @@ import (
 )
 
 func main() {
-	tests, dirs, err := find(os.Args[1:])
+	slow := flag.Bool("slow", false, "slow tests that the race detector could run, too")
+	flag.Parse()
+	sets := asks
+	if *slow {
+		sets = append(sets, []string{"slowtest.System"})
+	}
+	tests, dirs, err := find(sets, flag.Args())
 	if err == nil && len(tests) == 0 {
-		err = errors.New("no test asks for slowtest.Unraced, slowtest.Small or testing.Short: go test -run would run nothing")
+		err = errors.New("no test asks for slowtest.Unraced or slowtest.Small: go test -run would run nothing")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "spoiled:", err)
@@ -29,11 +38,12 @@ func main() {
 	fmt.Printf("-run ^(%s)$ %s\n", strings.Join(tests, "|"), strings.Join(dirs, " "))
 }
 
-// asks are the functions that tell a test to do less.
-var asks = []string{"slowtest.Unraced", "slowtest.Small", "testing.Short"}
+// asks are sets of functions that tell a test to do less. One that calls all of a set does it.
+var asks = [][]string{{"slowtest.Unraced"}, {"slowtest.Small"}, {"slowtest.System", "testing.Short"}}
 
-// find returns the names of those tests, sorted, each once, and the directories that have some.
-func find(dirs []string) (tests, have []string, err error) {
+// find returns the names of the tests that call all of one of sets, sorted, each once, and the
+// directories that have some.
+func find(sets [][]string, dirs []string) (tests, have []string, err error) {
 	for _, dir := range dirs {
 		calls, err := callsIn(dir)
 		if err != nil {
@@ -41,7 +51,7 @@ func find(dirs []string) (tests, have []string, err error) {
 		}
 		before := len(tests)
 		for name := range calls {
-			if strings.HasPrefix(name, "Test") && reaches(calls, name, make(map[string]bool)) {
+			if strings.HasPrefix(name, "Test") && asked(sets, calls, name) {
 				tests = append(tests, name)
 			}
 		}
@@ -53,11 +63,18 @@ func find(dirs []string) (tests, have []string, err error) {
 	return slices.Compact(tests), have, nil
 }
 
-// reaches reports whether a function calls one of asks, or another function that does.
-func reaches(calls map[string][]string, name string, seen map[string]bool) bool {
+// asked reports whether a test calls all of one of sets.
+func asked(sets [][]string, calls map[string][]string, name string) bool {
+	return slices.ContainsFunc(sets, func(set []string) bool {
+		return !slices.ContainsFunc(set, func(what string) bool { return !reaches(calls, name, what, make(map[string]bool)) })
+	})
+}
+
+// reaches reports whether a function calls what, or another function that does.
+func reaches(calls map[string][]string, name, what string, seen map[string]bool) bool {
 	seen[name] = true
 	return slices.ContainsFunc(calls[name], func(callee string) bool {
-		return slices.Contains(asks, callee) || !seen[callee] && reaches(calls, callee, seen)
+		return callee == what || !seen[callee] && reaches(calls, callee, what, seen)
 	})
 }
 
