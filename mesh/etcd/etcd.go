@@ -86,9 +86,16 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 			return 0, err
 		}
 	}
+	asked := d.history.mark()
 	r, err := d.c.Client.Get(ctx, key)
 	if err != nil {
 		return 0, explain(err)
+	}
+	if asked.isBehind(r.Header) { // a keep-alive would find it out later
+		if d.watch != nil {
+			d.watch(errRestored)
+		}
+		return 0, errRestored
 	}
 	was := int64(0) // the revision that this one replaces
 	if len(r.Kvs) > 0 {

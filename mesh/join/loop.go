@@ -35,6 +35,7 @@ type loop struct {
 	tells      time.Time       // when the directory is told what the host has seen; zero: nothing is new
 	rests      time.Time       // until when the tunnel is not given other peers
 	serial     int64           // of the last registration that was signed
+	settles    time.Time       // when what a restored directory has counts, though it was known better; zero: never
 	overwrites int             // how often somebody else has written over the registration lately
 	overwrote  time.Time       // the last time
 	unkeptPins map[string]mesh.PublicIdentity
@@ -66,6 +67,7 @@ func (l *loop) run(ctx context.Context) {
 			l.takeMore(ctx)
 		case <-tick.C:
 			l.look()
+			l.settle()
 			l.renew()
 			l.keepPins()
 		}
