@@ -8,7 +8,7 @@ import (
 
 // What a restored directory has counts where it follows what was known, and is in doubt where a host
 // would go back to former keys. Numbers are generations: 3 4 is 3 in use, and 4 announced.
-func TestView_restored(t *testing.T) {
+func TestView_restoredKeys(t *testing.T) {
 	keys := func(generations []uint8) (list []PublicKey) {
 		for _, g := range generations {
 			list = append(list, keyOf(g, int(g)+1).Public())

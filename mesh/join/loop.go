@@ -21,6 +21,7 @@ type loop struct {
 	registered mesh.Member     // as the directory has it
 	put        bool            // registered is what the host is
 	putting    bool            // the directory has not answered yet
+	unanswered int             // Puts in a row that were given up
 	doubtful   bool            // what it will answer: the registration has ended since
 	answers    chan answer     // to that
 	readOnly   bool            // others write the directory
@@ -39,6 +40,7 @@ type loop struct {
 	overwrites int             // how often somebody else has written over the registration lately
 	overwrote  time.Time       // the last time
 	unkeptPins map[string]mesh.PublicIdentity
+	dropped    []string // names that the View has forgotten, and Pins has not
 	pinsLooked time.Time
 	unpinned   string // why pins are not kept
 }
