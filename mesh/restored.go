@@ -34,8 +34,8 @@ func (v *View) restored(m *Member) bool {
 	}
 	delete(v.before, m.Name)
 	if v.foreign(m) == "" && !k.isAfter(m) {
-		if newest := k.newestKey(); len(m.Keys) == 2 && m.Keys[1] == newest && k.Keys[0] == newest {
-			m.Keys = []PublicKey{m.Keys[1], m.Keys[0]} // it was in use, and will be
+		if newest := k.newestKey(); len(m.Keys) == 2 && len(k.Keys) == 2 && newest == k.Keys[0] && newest == m.Keys[1] {
+			m.Keys = k.Keys // it was in use, and will be
 		}
 		return false
 	}

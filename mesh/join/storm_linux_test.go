@@ -29,7 +29,13 @@ type stormy struct {
 	mu       sync.Mutex
 	revision int64
 	members  map[string]mesh.Member
-	told     map[*member]func(join.Update)
+	watches  map[*member]*watch
+}
+
+// watch is that of one host.
+type watch struct {
+	told func(join.Update)
+	news chan join.Update
 }
 
 // member is one host's directory.
@@ -47,8 +53,8 @@ func (d *member) Put(_ context.Context, m mesh.Member) (int64, error) {
 		m.Since = former.Since
 	}
 	d.members[m.Name] = m
-	for _, told := range d.told {
-		go told(join.Update{Put: []mesh.Member{m}})
+	for _, w := range d.watches {
+		w.news <- join.Update{Put: []mesh.Member{m}}
 	}
 	return m.Revision, nil
 }
@@ -59,11 +65,17 @@ func (d *member) Watch(ctx context.Context, told func(join.Update)) error {
 	for _, m := range d.members {
 		u.Put = append(u.Put, m)
 	}
-	d.told[d] = told
+	w := &watch{told, make(chan join.Update, 1000)}
+	d.watches[d] = w
 	d.mu.Unlock()
-	told(u)
-	<-ctx.Done()
-	return ctx.Err()
+	for told(u); ; {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case u := <-w.news:
+			told(u)
+		}
+	}
 }
 
 func (d *member) Close() error { return nil }
@@ -76,6 +88,9 @@ func (d *stormy) flood(told func(join.Update), values [][]byte) {
 			d.mu.Lock()
 			d.revision++
 			m.Revision, m.Since = d.revision, 1<<20
+			if former, ok := d.members[m.Name]; ok { // it is written over
+				m.Since = former.Since
+			}
 			d.mu.Unlock()
 			u.Put = append(u.Put, m)
 		}
@@ -133,7 +148,7 @@ func begin(tb testing.TB, d *stormy, i int) *host {
 		tb.Fatal(err)
 	}
 	if h.Session, err = join.New(join.Config{Directory: &member{d, name}, Name: name, Endpoints: []netip.AddrPort{u.LocalAddr()}, Prefixes: []netip.Prefix{netip.PrefixFrom(address(i), 32)},
-		Cipher: encap.UDPAESGCM, Identity: mesh.NewIdentity(), SetPeers: h.Host.SetPeers, Heard: h.Host.PeerDatagrams, Log: slog.New(slog.DiscardHandler)}); err != nil {
+		Cipher: encap.UDPAESGCM, Linger: time.Minute, Identity: mesh.NewIdentity(), SetPeers: h.Host.SetPeers, Heard: h.Host.PeerDatagrams, Log: slog.New(slog.DiscardHandler)}); err != nil {
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() {
@@ -147,7 +162,7 @@ func begin(tb testing.TB, d *stormy, i int) *host {
 // pair are two hosts that have a connection, and a directory.
 func pair(tb testing.TB) (d *stormy, a *host, told func(join.Update), c net.Conn) {
 	tb.Helper()
-	d = &stormy{members: map[string]mesh.Member{}, told: map[*member]func(join.Update){}}
+	d = &stormy{members: map[string]mesh.Member{}, watches: map[*member]*watch{}}
 	a, b := begin(tb, d, 1), begin(tb, d, 2)
 	for end := time.Now().Add(kerneltest.Patience); a.Status().Peers != 1 || b.Status().Peers != 1; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
@@ -171,9 +186,9 @@ func pair(tb testing.TB) (d *stormy, a *host, told func(join.Update), c net.Conn
 	tb.Cleanup(func() { c.Close() })
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for m, f := range d.told {
+	for m, w := range d.watches {
 		if m.name == "h1" {
-			told = f
+			told = w.told
 		}
 	}
 	return d, a, told, c
@@ -213,7 +228,7 @@ func TestSession_storm(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for flooding := true; flooding; {
 		if err := exchange(c, r); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%v: %+v, %+v", err, a.Status(), a.Stats().Tunnel)
 		}
 		select {
 		case <-flooded:
