@@ -29,18 +29,22 @@ func (v *View) Own(name string) { v.own = name }
 // forget makes room for another pin. Nobody's is forgotten who is registered, or had been before the
 // directory was restored.
 func (v *View) forget() {
-	var names []string
+	type gone struct {
+		name string
+		left uint64
+	}
+	var list []gone
 	for name := range v.pins {
 		if _, strange := v.strangers[name]; !strange && v.members[name] == nil && v.before[name] == nil && !v.missing[name] && name != v.own {
-			names = append(names, name)
+			list = append(list, gone{name, v.left[name]})
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(v.left[a], v.left[b]), cmp.Compare(a, b)) })
-	for _, name := range names[:min(len(names), forgetsAtOnce)] {
-		delete(v.pins, name)
-		delete(v.serials, name)
-		delete(v.left, name)
-		v.forgotten = append(v.forgotten, name)
+	slices.SortFunc(list, func(a, b gone) int { return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.name, b.name)) })
+	for _, g := range list[:min(len(list), forgetsAtOnce)] {
+		delete(v.pins, g.name)
+		delete(v.serials, g.name)
+		delete(v.left, g.name)
+		v.forgotten = append(v.forgotten, g.name)
 		v.forgets++
 	}
 	v.fresh = slices.DeleteFunc(v.fresh, func(name string) bool { _, ok := v.pins[name]; return !ok })

@@ -1,8 +1,8 @@
 package mesh
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 	"testing"
 )
 
@@ -19,11 +19,12 @@ func TestView_forgets(t *testing.T) {
 		m.Revision, m.Since = revision, revision
 		v.Put(m)
 	}
+	whose := identityOf(1).Public()
 	put("stays", 1)
 	put("was here", 2)
 	v.Delete("was here")
 	for i := 0; len(v.pins) < MaxPins; i++ {
-		v.Pin(fmt.Sprintf("of the file %d", i), identityOf(1).Public())
+		v.Pin(strconv.Itoa(i), whose)
 	}
 	v.TakePinned()
 	put("new", 3)

@@ -236,17 +236,18 @@ func TestSession_storm(t *testing.T) {
 		default:
 		}
 	}
-	for end := time.Now().Add(kerneltest.Patience); a.Status().Peers < 4000; time.Sleep(time.Millisecond) {
+	const peers = 5000*6/8 + 1 // without those by others' names, and with others' prefixes alone
+	for end := time.Now().Add(kerneltest.Patience); a.Status().Peers != peers; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("%+v", a.Status())
+			t.Fatalf("%d peers", a.Status().Peers)
 		}
 	}
 	if err := exchange(c, r); err != nil {
 		t.Error(err)
 	}
 	s := a.Status()
-	if s.Refused < 2500 || len(s.Problems) == 0 || len(s.Problems) > mesh.MaxProblems || s.Peers > 5001 || s.Updates < 20_000 {
-		t.Errorf("%d refused, %d named, %d peers, %d updates", s.Refused, len(s.Problems), s.Peers, s.Updates)
+	if s.Refused < 10_000 || len(s.Problems) == 0 || len(s.Problems) > mesh.MaxProblems || s.Updates < 20_000 {
+		t.Errorf("%d refused, %d named, %d updates", s.Refused, len(s.Problems), s.Updates)
 	}
 }
 
