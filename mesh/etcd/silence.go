@@ -31,6 +31,13 @@ type listening struct {
 	until  int64  // the revision up to which all is known
 	keys   int64  // that there are
 	asking bool   // whether the watch has fallen silent
+	next   time.Time
+}
+
+// askEach bounds how often etcd is asked whether it is further than a keep-alive says: a hundred times a second
+// by all hosts, and by each once a minute.
+func askEach(keys int64) time.Duration {
+	return min(time.Duration(keys)*10*time.Millisecond, time.Minute)
 }
 
 // begin says that a watch begins behind a revision, at which there are some keys.
@@ -69,15 +76,15 @@ func (l *listening) now() state {
 	return state{l.of, l.until, l.keys}
 }
 
-// asks reports whether the caller is to find out if the watch has fallen silent, as etcd is further than it.
-// The caller calls asked then.
-func (l *listening) asks(r *pb.ResponseHeader) (at state, ok bool) {
+// asks reports whether the caller is to find out if the watch has fallen silent: etcd is further than it, or
+// the member of etcd may be as far behind as its watch. The caller calls asked then.
+func (l *listening) asks(r *pb.ResponseHeader, now time.Time) (at state, ok bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.of == 0 || l.asking || r.GetRevision() <= l.until {
+	if l.of == 0 || l.asking || r.GetRevision() <= l.until && now.Before(l.next) {
 		return at, false
 	}
-	l.asking = true
+	l.asking, l.next = true, now.Add(askEach(l.keys))
 	return state{l.of, l.until, l.keys}, true
 }
 
@@ -93,7 +100,7 @@ func (l *listening) asked(at state, revision int64) {
 
 // listen ends a watch that has fallen silent, given the answer to a keep-alive.
 func (d *Directory) listen(ctx context.Context, r *pb.ResponseHeader) {
-	at, ok := d.listening.asks(r)
+	at, ok := d.listening.asks(r, time.Now())
 	if !ok {
 		return
 	}
@@ -108,12 +115,20 @@ func (d *Directory) listen(ctx context.Context, r *pb.ResponseHeader) {
 				return d.listening.now() == at
 			}
 		}
+		get := func(key string, options ...clientv3.OpOption) (*clientv3.GetResponse, error) {
+			once, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), soon)
+			defer cancel()
+			return d.c.Client.Get(once, key, options...)
+		}
+		if r.GetRevision() <= at.until {
+			if now, err := get(d.members()); err != nil || now.Header.GetRevision() <= at.until { // there is no such key: a quorum says how far it is
+				return
+			}
+		}
 		if !waits() {
 			return
 		}
-		once, cancel := context.WithTimeout(clientv3.WithRequireLeader(ctx), patience)
-		defer cancel()
-		has, err := d.c.Client.Get(once, d.members(), clientv3.WithPrefix(), clientv3.WithMinModRev(at.until+1), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+		has, err := get(d.members(), clientv3.WithPrefix(), clientv3.WithMinModRev(at.until+1), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
 			return
 		}

@@ -25,8 +25,9 @@ type fakeEtcd struct {
 	revision int64
 	newest   int64 // the revision of the newest key of the mesh
 	keys     int64
-	gets     int // that looked for news
-	hangs    int // Gets that are not answered
+	gets     int   // that looked for news
+	hangs    int   // Gets that are not answered
+	lag      int64 // of keep-alives' revisions
 	creates  bool
 	watch    chan clientv3.WatchResponse
 }
@@ -85,6 +86,7 @@ func (f *fakeEtcd) KeepAlive(ctx context.Context, _ clientv3.LeaseID) (<-chan *c
 			}
 			f.mu.Lock()
 			h := f.header()
+			h.Revision -= f.lag
 			f.mu.Unlock()
 			c <- &clientv3.LeaseKeepAliveResponse{ResponseHeader: h, ID: 7, TTL: 9}
 		}
@@ -181,6 +183,7 @@ func TestDirectory_silent(t *testing.T) {
 		"a key is new":  func(f *fakeEtcd) { f.newest = f.revision; f.keys++ },
 		"a key differs": func(f *fakeEtcd) { f.newest = f.revision },
 		"a key is gone": func(f *fakeEtcd) { f.keys-- },
+		"behind":        func(f *fakeEtcd) { f.newest, f.lag = f.revision, 1 }, // the member of etcd is
 	} {
 		t.Run(what, func(t *testing.T) {
 			silent(t, nil, func(f *fakeEtcd, ended func() error) {
@@ -208,9 +211,10 @@ func TestDirectory_quiet(t *testing.T) {
 				t.Errorf("%d Gets for 100 keep-alives", f.gets)
 			}
 		})
+		time.Sleep(10 * time.Second) // nothing is being asked any more
 		for range 100 { // the key is there before the watch tells of it
 			f.set(func() { f.newest = f.revision + 1; f.revision += 2 })
-			time.Sleep(grace + grace/2)
+			time.Sleep(grace + grace/4)
 			f.event(clientv3.EventTypePut)
 			f.event(clientv3.EventTypeDelete)
 			time.Sleep(2600 * time.Millisecond) // a keep-alive comes at another time then

@@ -108,7 +108,7 @@ func (d *Directory) all(ctx context.Context) (all []mesh.Member, keys int64, hea
 
 // page reads some keys. If a member of etcd does not answer soon another one is asked.
 func (d *Directory) page(ctx context.Context, from string, options ...clientv3.OpOption) (r *clientv3.GetResponse, err error) {
-	for _, wait := range []time.Duration{soon, patience} {
+	for _, wait := range []time.Duration{soon, soon, patience} { // of three members one may be cut off, and another one just back
 		once, cancel := context.WithTimeout(ctx, wait)
 		r, err = d.c.Client.Get(once, from, options...)
 		cancel()
