@@ -147,19 +147,18 @@ func (b *bed) record(ctx context.Context, name string, former map[string][]regis
 
 // write writes a registration under a lease, which it returns; "": it cannot.
 func (b *bed) write(ctx context.Context, name string, value []byte, deletes bool) string {
-	var lease struct {
-		ID string `json:"ID"`
-	}
+	lease := make(map[string]any) // etcd has ID in capitals
 	if b.cluster.call(ctx, "lease/grant", map[string]any{"TTL": fmt.Sprint(int(b.o.TTL / time.Second))}, &lease) != nil {
 		return ""
 	}
 	if deletes && b.cluster.call(ctx, "kv/deleterange", map[string]any{"key": keyOf(name)}, nil) != nil {
 		return ""
 	}
-	if b.cluster.call(ctx, "kv/put", map[string]any{"key": keyOf(name), "value": value, "lease": lease.ID}, nil) != nil {
+	if b.cluster.call(ctx, "kv/put", map[string]any{"key": keyOf(name), "value": value, "lease": lease["ID"]}, nil) != nil {
 		return ""
 	}
-	return lease.ID
+	id, _ := lease["ID"].(string)
+	return id
 }
 
 // judge takes note of a peer that a host has taken though somebody else has registered it. known says that
