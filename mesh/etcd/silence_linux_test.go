@@ -212,7 +212,7 @@ func TestDirectory_quiet(t *testing.T) {
 			}
 		})
 		time.Sleep(10 * time.Second) // nothing is being asked any more
-		for range 100 { // the key is there before the watch tells of it
+		for range 100 {              // the key is there before the watch tells of it
 			f.set(func() { f.newest = f.revision + 1; f.revision += 2 })
 			time.Sleep(grace + grace/4)
 			f.event(clientv3.EventTypePut)
