@@ -1,12 +1,14 @@
 package mesh
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // Identity is who a host is, whatever keys it has: an Ed25519 key (RFC 8032), by which it signs
@@ -66,36 +68,56 @@ func (p *PublicIdentity) UnmarshalText(text []byte) error {
 // Sign makes the registration the identity's. All else of it must be complete.
 func (m *Member) Sign(i Identity) error {
 	m.Identity, m.Signature = i.Public(), nil
-	text, err := m.signed()
+	text, err := json.Marshal(m)
 	if err != nil {
 		return err
 	}
-	m.Signature = ed25519.Sign(i.private, text)
+	m.Signature = ed25519.Sign(i.private, append([]byte(signedHead), text...))
 	return nil
 }
 
-// checkSignature checks that the registration is its identity's, if it has one.
-func (m *Member) checkSignature() error {
+// signedHead is before what is signed: the registration as it is encoded without its signature, with
+// what others may not know of it.
+const signedHead = "weft mesh registration 1\n"
+
+// checkSignature checks that the registration that b is encoded is its identity's, if it has one.
+func (m *Member) checkSignature(b []byte) error {
 	switch none := m.Identity == (PublicIdentity{}); {
 	case none && m.Signature == nil:
 		return nil
 	case none:
 		return fmt.Errorf("mesh: %q: it has a signature, and no identity", m.Name)
 	}
-	text, err := m.signed()
+	text, err := unsigned(b)
 	if err != nil {
 		return err
 	}
-	if !ed25519.Verify(m.Identity[:], text, m.Signature) {
+	if !ed25519.Verify(m.Identity[:], append([]byte(signedHead), text...), m.Signature) {
 		return fmt.Errorf("mesh: %q: its signature is not that of identity %v", m.Name, m.Identity)
 	}
 	return nil
 }
 
-// signed is what a signature is of.
-func (m *Member) signed() ([]byte, error) {
-	bare := *m
-	bare.Signature = nil
-	text, err := json.Marshal(&bare)
-	return append([]byte("weft mesh registration 1\n"), text...), err
+// unsigned returns a registration without its signature, and all else of it byte by byte.
+func unsigned(b []byte) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	if _, err := d.Token(); err != nil {
+		return nil, err
+	}
+	var fields [][]byte
+	for d.More() {
+		from := d.InputOffset()
+		name, err := d.Token()
+		if err != nil {
+			return nil, err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return nil, err
+		}
+		if name != "signature" {
+			fields = append(fields, bytes.TrimLeft(b[from:d.InputOffset()], ", \t\r\n"))
+		}
+	}
+	return slices.Concat([]byte("{"), bytes.Join(fields, []byte(",")), []byte("}")), nil
 }

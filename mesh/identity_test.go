@@ -2,6 +2,8 @@ package mesh
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"net/netip"
@@ -215,5 +217,39 @@ func TestView_formerRegistration(t *testing.T) {
 		if m, _ := v.Member("a"); len(m.Keys) == 0 || m.Keys[0] != next || v.Strangers() != 0 {
 			t.Errorf("%s: the host itself: %v", what, m.Keys)
 		}
+	}
+}
+
+// A later release may say more of a host, and signs it with the rest. Who does not know it takes the
+// rest. Nothing of it can be changed, left out or added.
+func TestDecode_later(t *testing.T) {
+	m := member("a", 1, keyOf(0, 1).Public())
+	m.Identity, m.Serial = identityOf(1).Public(), 5
+	bare, err := json.Marshal(&m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := bytes.Replace(bare, []byte(`,"keys":[{`), []byte(`,"mtu":[9000,{"a":null}],"keys":[{"kind":"pq",`), 1)
+	signature := ed25519.Sign(identityOf(1).private, append([]byte(signedHead), later...))
+	with := func(b []byte) []byte {
+		return fmt.Appendf(bytes.TrimSuffix(bytes.Clone(b), []byte("}")), `,"signature":%q}`, base64.StdEncoding.EncodeToString(signature))
+	}
+	got, err := Decode(with(later))
+	if err != nil || got.Name != "a" || len(got.Keys) != 1 || got.Serial != 5 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := DecodeStrict(with(later)); err == nil {
+		t.Error("what a person writes may say what nobody knows")
+	}
+	for what, b := range map[string][]byte{
+		"changed": bytes.Replace(later, []byte("9000"), []byte("9001"), 1), "left out": bare,
+		"added": append(bytes.TrimSuffix(bytes.Clone(later), []byte("}")), `,"x":1}`...),
+	} {
+		if _, err := Decode(with(b)); err == nil {
+			t.Errorf("%s: it is taken", what)
+		}
+	}
+	if m, err := Decode([]byte(`{"name":"a","endpoints":["192.0.2.1:1"],"prefixes":["10.0.0.1/32"],"later":{"signature":"x"}}`)); err != nil || m.Name != "a" {
+		t.Errorf("%+v, %v", m, err)
 	}
 }

@@ -58,14 +58,22 @@ func (m *Member) Encode() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// Decode reads a registration. It refuses what is unknown, unbounded, contradicts itself or has
-// a wrong signature, and keeps nothing of b.
-func Decode(b []byte) (m Member, err error) {
+// Decode reads a registration. What it does not know it leaves out: a later release may say more of
+// a host. It refuses what is unbounded, contradicts itself or has a wrong signature, and keeps nothing
+// of b.
+func Decode(b []byte) (m Member, err error) { return decode(b, false) }
+
+// DecodeStrict is Decode for what people write: it refuses what it does not know.
+func DecodeStrict(b []byte) (m Member, err error) { return decode(b, true) }
+
+func decode(b []byte, strict bool) (m Member, err error) {
 	if len(b) > MaxBytes {
 		return Member{}, fmt.Errorf("mesh: a registration has %d bytes: it may have %d", len(b), MaxBytes)
 	}
 	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
+	if strict {
+		d.DisallowUnknownFields()
+	}
 	if err := d.Decode(&m); err != nil {
 		return Member{}, fmt.Errorf("mesh: a registration: %w", err)
 	}
@@ -81,7 +89,7 @@ func Decode(b []byte) (m Member, err error) {
 	if err := m.check(); err != nil {
 		return Member{}, err
 	}
-	return m, m.checkSignature()
+	return m, m.checkSignature(b)
 }
 
 func (m *Member) check() error {
@@ -144,9 +152,7 @@ func (k PublicKey) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON reads what MarshalJSON writes.
 func (k *PublicKey) UnmarshalJSON(b []byte) error {
 	var p publicKey
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&p); err != nil {
+	if err := json.Unmarshal(b, &p); err != nil {
 		return err
 	}
 	point, err := base64.StdEncoding.Strict().DecodeString(p.Key)

@@ -31,10 +31,17 @@ const MaxMembers = 1 << 16
 // do not sign, the directory has to see to it that each writes its own registration only.
 type View struct {
 	members   map[string]*known
+	before    map[string]*known   // Renumber, until Replace
+	missing   map[string]bool     // those of before that have not registered again
 	strangers map[string]stranger // registrations that do not count for their identity
 	pins      map[string]PublicIdentity
-	serials   map[string]int64 // the greatest Serial that counted, of names that are pinned
-	fresh     []string         // names that were pinned since TakePinned
+	serials   map[string]int64  // the greatest Serial that counted, of names that are pinned
+	fresh     []string          // names that were pinned since TakePinned
+	left      map[string]uint64 // when pinned names were registered last, in the order of that
+	lefts     uint64
+	forgotten []string // names that were forgotten since TakeForgotten
+	forgets   uint64
+	own       string
 	seen      int64
 	refused   uint64
 }
@@ -50,6 +57,8 @@ type known struct {
 	Member
 	trouble string // why the latest registration does not count; "": it does
 	refused int64  // the Revision of the first of those that do not
+	// doubt is what a restored directory has instead; nil: nothing else.
+	doubt *Member
 }
 
 // Put takes a registration that the directory has now. Of one name registrations must come
@@ -62,6 +71,9 @@ func (v *View) Put(m Member) {
 	if k != nil && m.Since > k.Since { // the name was free between
 		v.Delete(m.Name)
 		k = nil
+	}
+	if k != nil && k.doubt != nil && k.doubt.Revision == m.Revision || k == nil && v.restored(&m) {
+		return
 	}
 	if why := v.foreign(&m); why != "" { // k is what the host had registered, if it is still there
 		v.refused++
@@ -84,7 +96,7 @@ func (v *View) Put(m Member) {
 		}
 		k = &known{}
 		v.members[m.Name] = k
-	} else if k.trouble = contradicts(&k.Member, &m); k.trouble != "" {
+	} else if k.trouble = k.contradicts(&m); k.trouble != "" {
 		v.refused++
 		if k.refused == 0 {
 			k.refused = m.Revision
@@ -99,7 +111,8 @@ func (v *View) Put(m Member) {
 			v.seen = max(v.seen, m.Revision)
 		}
 	}
-	k.Member, k.refused = m, 0
+	k.Member, k.refused, k.doubt = m, 0, nil
+	delete(v.missing, m.Name)
 	v.pin(&m)
 	v.note(&m)
 }
@@ -111,7 +124,7 @@ func (v *View) Replace(all []Member) {
 	for i := range all {
 		m := &all[i]
 		there[m.Name] = true
-		if k := v.members[m.Name]; k != nil && v.foreign(m) == "" && contradicts(&k.Member, m) != "" {
+		if k := v.members[m.Name]; k != nil && v.foreign(m) == "" && k.contradicts(m) != "" {
 			v.Delete(m.Name)
 		}
 	}
@@ -128,6 +141,21 @@ func (v *View) Replace(all []Member) {
 	for _, m := range all {
 		v.Put(m)
 	}
+	for name := range v.before {
+		if v.missing == nil {
+			v.missing = make(map[string]bool)
+		}
+		v.missing[name] = true
+	}
+	v.before = nil
+}
+
+// contradicts says why a registration cannot follow what is known; "" if it can.
+func (k *known) contradicts(m *Member) (why string) {
+	if why = contradicts(&k.Member, m); why != "" && k.doubt != nil && contradicts(k.doubt, m) == "" {
+		return ""
+	}
+	return why
 }
 
 // contradicts says why a registration cannot follow another one; "" if it can.
@@ -145,13 +173,10 @@ func contradicts(former, m *Member) string {
 
 // Delete takes note that a name is free.
 func (v *View) Delete(name string) {
+	v.leaves(name)
 	delete(v.members, name)
 	delete(v.strangers, name)
 }
-
-// Renumber forgets all registrations: the directory has been restored, and its Revisions begin
-// anew below those that were. Pins stay.
-func (v *View) Renumber() { v.members, v.strangers, v.seen = nil, nil, 0 }
 
 // Has reports whether a name is registered.
 func (v *View) Has(name string) bool { return v.members[name] != nil }
@@ -182,8 +207,12 @@ func (v *View) Refused() uint64 { return v.refused }
 // AllHaveSeen reports whether all members but one know a registration of that one, which
 // announces a key or puts one in use. It is false until the View has it, too, as somebody
 // may have been registered before whom it does not have yet. Who is registered later reads
-// the directory after that.
+// the directory after that. It is false while hosts that a restored directory does not have may still
+// register again.
 func (v *View) AllHaveSeen(name string, revision int64) bool {
+	if len(v.missing) > 0 {
+		return false
+	}
 	if own := v.members[name]; own == nil || own.Revision < revision {
 		return false
 	}

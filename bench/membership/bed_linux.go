@@ -30,6 +30,7 @@ type bed struct {
 	cuts    Cuts
 	traffic Traffic
 	foreign Foreign
+	brought map[string]uint8 // the key of the former registration that was brought back, by name
 }
 
 // now is the time since the beginning.
@@ -119,7 +120,11 @@ func Run(ctx context.Context, o Options) (r *Result, err error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bed{o: o, cluster: c, book: newBook(), start: time.Now(), done: make(chan struct{}), hosts: make(map[string]*host)}
+	b := &bed{o: o, cluster: c, book: newBook(), start: time.Now(), done: make(chan struct{}), hosts: make(map[string]*host), brought: make(map[string]uint8)}
+	b.foreign.Usurped = make([]Usurpation, ways)
+	for i, name := range wayNames {
+		b.foreign.Usurped[i].What = name
+	}
 	b.book.late = func(what string) { b.notef("%s", what) }
 	defer func() { err = errors.Join(err, b.close()) }()
 	if err := b.watch(ctx); err != nil {
@@ -231,20 +236,22 @@ func (b *bed) close() error {
 	default:
 		close(b.done)
 	}
-	var errs []error
 	for _, h := range b.staying() {
 		b.remove(h)
-		errs = append(errs, h.leave())
+		if err := h.leave(); err != nil {
+			b.notef("%s leaves: %v", h.name, err) // etcd ends, too: what it answers is of no matter
+		}
 	}
 	b.all.Wait()
 	for _, h := range b.was {
 		h.closeRelays()
 	}
-	return errors.Join(append(errs, b.cluster.close())...)
+	return b.cluster.close()
 }
 
 // result sums up.
 func (b *bed) result(whole bool) *Result {
+	b.foreign.Usurped = b.usurped()
 	r := &Result{Hosts: b.o.Hosts, Kills: b.o.Kills, Cuts: b.cuts, Seconds: b.now().Seconds(), Rows: b.book.rows(), Left: b.book.left, Traffic: b.traffic, Foreign: b.foreign, Whole: whole, Errors: b.errors}
 	for _, h := range b.staying() {
 		s := h.Host.Stats().Tunnel

@@ -1,6 +1,7 @@
 package membership
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -157,6 +158,40 @@ func (c *cluster) status(i int) (s etcdStatus, err error) {
 		return s, fmt.Errorf("etcd: %s", r.Status)
 	}
 	return s, json.NewDecoder(r.Body).Decode(&s)
+}
+
+// call asks a member of etcd, and the others if it does not answer.
+func (c *cluster) call(ctx context.Context, what string, question, answer any) error {
+	text, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	err = errors.New("etcd: no member answers")
+	for i := range members {
+		if err = c.ask(ctx, i, what, text, answer); err == nil || ctx.Err() != nil {
+			break
+		}
+	}
+	return err
+}
+
+func (c *cluster) ask(ctx context.Context, i int, what string, text []byte, answer any) error {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+c.clients[i]+"/v3/"+what, bytes.NewReader(text))
+	if err != nil {
+		return err
+	}
+	r, err := c.client.Do(q)
+	if err != nil {
+		return err
+	}
+	defer r.Body.Close()
+	if r.StatusCode != http.StatusOK {
+		return fmt.Errorf("etcd: %s: %s", what, r.Status)
+	}
+	if answer == nil {
+		return nil
+	}
+	return json.NewDecoder(r.Body).Decode(answer)
 }
 
 // leader returns the member that leads, -1 if none does.

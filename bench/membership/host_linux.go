@@ -131,8 +131,11 @@ func (b *bed) begin(n int, former *host, k kind) (h *host, err error) {
 // setPeers gives the tunnel its peers, and takes note.
 func (h *host) setPeers(peers []mesh.Peer) error {
 	h.mu.Lock()
-	for _, p := range peers { // what they send counts from now on
-		delete(h.removed, p.Name)
+	for _, p := range peers {
+		delete(h.removed, p.Name) // what it sends counts from now on
+		if _, forged := wayOf(p.Endpoint); forged {
+			h.tap.note(p.Endpoint, h.known[p.Name])
+		}
 	}
 	h.mu.Unlock()
 	if err := h.Host.SetPeers(peers); err != nil {
@@ -143,10 +146,9 @@ func (h *host) setPeers(peers []mesh.Peer) error {
 	next := make(map[string]mesh.Peer, len(peers))
 	for _, p := range peers {
 		next[p.Name] = p
-		if p.Endpoint != usurper {
+		h.b.judgePeer(h, &p, h.known[p.Name])
+		if _, forged := wayOf(p.Endpoint); !forged {
 			h.known[p.Name] = true
-		} else if h.known[p.Name] { // who comes while it is there cannot know better
-			h.b.taken(h.name, p.Name)
 		}
 	}
 	for name, p := range h.peers {

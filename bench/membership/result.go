@@ -62,12 +62,25 @@ type Foreign struct {
 	Former         int    `json:"former"`         // by a key that the host has replaced
 	Replayed       int    `json:"replayed"`       // recorded ones
 	Expired        uint64 `json:"expired"`        // sent by hosts whose registration had ended, or was to end
-	Registrations  int    `json:"registrations"`  // written over those of hosts, under other identities
+	Registrations  int    `json:"registrations"`  // written over those of hosts
 	Taken          int    `json:"taken"`          // times that a host took such a registration of one that it knew
 	AcceptedBytes  uint64 `json:"accepted_bytes"` // of all that, after the receiver had been told
 	Refused        uint64 `json:"refused"`        // datagrams, as counted by the hosts that were sent to
 	ControlSent    int    `json:"control_sent"`   // forged by the right key, at the end
 	ControlArrived int    `json:"control_arrived"`
+
+	Usurped []Usurpation `json:"usurped"` // Registrations and Taken, by what was written
+}
+
+// Usurpation is a way to take a host's place by writing the directory.
+type Usurpation struct {
+	What  string `json:"what"`
+	Tried int    `json:"tried"`
+	Taken int    `json:"taken"`
+	// MovedBytes were sent where the registration said by hosts that had known the host, and FirstUseBytes
+	// by hosts that came while it stood.
+	MovedBytes    uint64 `json:"moved_bytes"`
+	FirstUseBytes uint64 `json:"first_use_bytes"`
 }
 
 // Failed says what is wrong about the result; "" if nothing is.
@@ -81,6 +94,8 @@ func (r *Result) Failed() string {
 		return fmt.Sprintf("%d bytes of forged or expired peers were accepted", r.Foreign.AcceptedBytes)
 	case r.Foreign.Taken > 0:
 		return fmt.Sprintf("%d forged registrations were taken", r.Foreign.Taken)
+	case slices.ContainsFunc(r.Foreign.Usurped, func(u Usurpation) bool { return u.MovedBytes > 0 }):
+		return "traffic moved to who had written a registration over another one's"
 	case r.Traffic.Refused > 0:
 		return fmt.Sprintf("%d datagrams of peers were refused", r.Traffic.Refused)
 	case r.Foreign.ControlArrived == 0:
@@ -113,6 +128,9 @@ func (r *Result) Print(w io.Writer) error {
 	_, err := fmt.Fprintf(w, "%d forged, %d by former keys, %d replayed, %d sent by expired peers: %d bytes accepted, %d datagrams refused; control by the right key: %d of %d accepted\n",
 		f.Forged, f.Former, f.Replayed, f.Expired, f.AcceptedBytes, f.Refused, f.ControlArrived, f.ControlSent)
 	fmt.Fprintf(w, "%d registrations written over those of others: %d taken\n", f.Registrations, f.Taken)
+	for _, u := range f.Usurped {
+		fmt.Fprintf(w, "  %s: %d tried, %d taken, %d bytes moved (%d of hosts that came meanwhile)\n", u.What, u.Tried, u.Taken, u.MovedBytes, u.FirstUseBytes)
+	}
 	if why := r.Failed(); why != "" {
 		fmt.Fprintln(w, "FAILED:", why)
 	}

@@ -31,5 +31,10 @@ func TestRun(t *testing.T) {
 	if f := r.Foreign; f.Forged == 0 || f.Refused == 0 || r.Traffic.Exchanges == 0 {
 		t.Errorf("nothing was tried: %+v, %+v", f, r.Traffic)
 	}
+	for _, u := range r.Foreign.Usurped {
+		if u.Tried == 0 && slowtest.Long() || u.MovedBytes > 0 || u.Taken > 0 {
+			t.Errorf("%+v", u)
+		}
+	}
 	r.Print(os.Stderr)
 }

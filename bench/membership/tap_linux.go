@@ -15,6 +15,26 @@ type tap struct {
 	cut      map[netip.AddrPort]bool
 	sent     int
 	recorded []datagram
+	astray   map[netip.AddrPort]*astray // bytes that were sent to somebody who has forged a registration
+}
+
+// astray are bytes to an address: of a host that knew the peer, or did not.
+type astray struct {
+	known, unknown uint64
+	knew           bool
+}
+
+// note has the bytes counted that are sent to an address.
+func (t *tap) note(to netip.AddrPort, knew bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.astray == nil {
+		t.astray = make(map[netip.AddrPort]*astray)
+	}
+	if t.astray[to] == nil {
+		t.astray[to] = &astray{}
+	}
+	t.astray[to].knew = knew
 }
 
 // datagram is one that was sent.
@@ -33,6 +53,17 @@ const (
 func (t *tap) Send(path int, to netip.AddrPort, tos byte, parts [][]byte, size int) error {
 	t.mu.Lock()
 	cut := t.cut[to]
+	if a := t.astray[to]; a != nil {
+		n := uint64(0)
+		for _, p := range parts {
+			n += uint64(len(p))
+		}
+		if a.knew {
+			a.known += n
+		} else {
+			a.unknown += n
+		}
+	}
 	if t.sent++; !cut && t.sent%recordEach == 0 {
 		b := bytes.Join(parts, nil)
 		if size > 0 && size < len(b) {

@@ -184,9 +184,42 @@ func (c *Config) keyFile() string {
 	return filepath.Join(stateDir(), "mesh.key")
 }
 
-// identityFile is where the host's identity is, and knownFile those of others that it has seen.
-func (c *Config) identityFile() string { return c.keyFile() + ".identity" }
-func (c *Config) knownFile() string    { return c.keyFile() + ".known" }
+// identityFile is where the host's identity is, and knownFile those of others that it has seen: beside the
+// private key, or among what the daemon keeps if that folder cannot be written, as of a Kubernetes Secret.
+func (c *Config) identityFile() string { return c.besideKey(".identity") }
+func (c *Config) knownFile() string    { return c.besideKey(".known") }
+
+func (c *Config) besideKey(ending string) string {
+	beside, kept := c.keyFile()+ending, filepath.Join(stateDir(), "mesh.key"+ending)
+	is := func(file string) bool { _, err := os.Stat(file); return err == nil }
+	switch {
+	case beside == kept || is(kept):
+		return kept
+	case ending == ".identity" && is(beside) || canWrite(filepath.Dir(beside)):
+		return beside
+	}
+	return kept
+}
+
+// identity reads the host's identity, or makes it.
+func (c *Config) identity() (mesh.Identity, error) {
+	file := c.identityFile()
+	if filepath.Dir(file) == filepath.Clean(stateDir()) {
+		if err := os.MkdirAll(stateDir(), 0o700); err != nil {
+			return mesh.Identity{}, err
+		}
+	}
+	return keyfile.Identity(file)
+}
+
+// canWrite reports whether files can be made in a folder.
+func canWrite(dir string) bool {
+	f, err := os.CreateTemp(dir, ".weft-*")
+	if err != nil {
+		return false
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name())) == nil
+}
 
 // meshKeys reads the private keys. It makes one if there is none and the configuration does not
 // say where one is.

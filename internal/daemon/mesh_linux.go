@@ -65,8 +65,8 @@ func (d *daemon) joinMesh() error {
 		return c.lines.Errorf("udp.directory", "%w", err)
 	}
 	if c.meshKeyed() && name.Registers() {
-		if o.Identity, err = keyfile.Identity(c.identityFile()); err != nil {
-			return c.lines.Errorf("udp.private_key_file", "the host's identity is kept beside it: %w; let %s write its folder, or name a file in another one", err, keyReader)
+		if o.Identity, err = c.identity(); err != nil {
+			return c.lines.Errorf("udp.private_key_file", "the host's identity is kept beside it, or in %s if that cannot be written: %w; let %s write one of both, or set STATE_DIRECTORY to a folder that it can write", stateDir(), err, keyReader)
 		}
 		o.Pins = &keyfile.Known{Path: c.knownFile()}
 	}

@@ -1,12 +1,19 @@
 package daemon
 
 import (
+	"errors"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"weft/mesh"
+	"weft/mesh/keyfile"
 )
 
 func meshConfig(t *testing.T, more string) *Config {
@@ -80,5 +87,55 @@ func TestPlace_behind(t *testing.T) {
 		if behind(netip.MustParseAddr(a)) != want {
 			t.Errorf("%s: not %v", a, want)
 		}
+	}
+}
+
+// A private key in a folder that cannot be written, as a Kubernetes Secret's, does not keep the daemon from
+// joining: what it makes itself it keeps with its state. Where it can be written all is beside the key.
+func TestConfig_meshReadOnlyKey(t *testing.T) {
+	state, secret, open := t.TempDir(), t.TempDir(), t.TempDir()
+	t.Setenv("STATE_DIRECTORY", filepath.Join(state, "made"))
+	for _, dir := range []string{secret, open} {
+		if err := keyfile.Write(filepath.Join(dir, "mesh.key"), []mesh.PrivateKey{mesh.NewPrivateKey(0)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if os.Geteuid() == 0 {
+			runtime.LockOSThread() // and end with it
+			if err := errors.Join(unix.Unshare(unix.CLONE_FS|unix.CLONE_NEWNS), unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""),
+				unix.Mount(secret, secret, "", unix.MS_BIND, ""), unix.Mount("", secret, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")); err != nil {
+				t.Log("no folder can be made read-only:", err)
+				return
+			}
+		} else if err := os.Chmod(secret, 0o500); err != nil {
+			t.Error(err)
+		}
+		c := meshConfig(t, "  private_key_file: "+filepath.Join(secret, "mesh.key")+"\n")
+		first, err := c.identity()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		if again, err := c.identity(); err != nil || again.Public() != first.Public() {
+			t.Errorf("another identity, %v", err)
+		}
+		if dir := filepath.Join(state, "made"); filepath.Dir(c.identityFile()) != dir || filepath.Dir(c.knownFile()) != dir {
+			t.Errorf("%s, %s", c.identityFile(), c.knownFile())
+		}
+		if err := (&keyfile.Known{Path: c.knownFile()}).Keep(map[string]mesh.PublicIdentity{"b": first.Public()}, nil); err != nil {
+			t.Error(err)
+		}
+	}()
+	<-done
+	if os.Geteuid() != 0 {
+		os.Chmod(secret, 0o700)
+	}
+	t.Setenv("STATE_DIRECTORY", filepath.Join(state, "other"))
+	c := meshConfig(t, "  private_key_file: "+filepath.Join(open, "mesh.key")+"\n")
+	if c.identityFile() != filepath.Join(open, "mesh.key.identity") || c.knownFile() != filepath.Join(open, "mesh.key.known") {
+		t.Errorf("%s, %s", c.identityFile(), c.knownFile())
 	}
 }

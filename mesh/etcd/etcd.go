@@ -39,7 +39,8 @@ type Directory struct {
 	name  string                  // that this host is registered by; "" before the first time
 	since int64                   // the revision of the first of its registrations that follow each other
 
-	history history
+	history   history
+	listening listening
 }
 
 // DefaultTTL is Config.TTL's default.
@@ -64,8 +65,11 @@ func Open(c Config) (*Directory, error) {
 func (d *Directory) members() string          { return d.c.Prefix + "/members/" }
 func (d *Directory) keyOf(name string) string { return d.members() + hex.EncodeToString([]byte(name)) }
 
-// patience is how long an answer of etcd's is waited for.
-const patience = 10 * time.Second
+// How long an answer of etcd's is waited for: at first, as there are other members, and then.
+const (
+	soon     = 3 * time.Second
+	patience = 10 * time.Second
+)
 
 // Put is join.Directory's. A registration of the same name is replaced if it has a key or the
 // identity of m's or the lease of this Directory, or has been written over this one's. Else it is
@@ -86,9 +90,17 @@ func (d *Directory) Put(ctx context.Context, m mesh.Member) (int64, error) {
 			return 0, err
 		}
 	}
+	ctx = clientv3.WithRequireLeader(ctx) // a member of etcd that has lost the others says so at once
+	asked := d.history.mark()
 	r, err := d.c.Client.Get(ctx, key)
 	if err != nil {
 		return 0, explain(err)
+	}
+	if asked.isBehind(r.Header) { // a keep-alive would find it out later
+		if d.watch != nil {
+			d.watch(errRestored)
+		}
+		return 0, errRestored
 	}
 	was := int64(0) // the revision that this one replaces
 	if len(r.Kvs) > 0 {
@@ -142,6 +154,7 @@ func (d *Directory) grant(ctx context.Context) error {
 				d.endWatch(errRestored)
 			}
 			d.history.follow(a.ResponseHeader)
+			d.listen(alive, a.ResponseHeader)
 		}
 		d.mu.Lock()
 		defer d.mu.Unlock()

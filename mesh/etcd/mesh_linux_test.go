@@ -94,8 +94,8 @@ func TestDirectory_names(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	all, _, err := third.all(ctx)
-	if err != nil || len(all) != 1 || all[0].Name != "a" || all[0].Revision != r2 || all[0].Since != r1 {
+	all, keys, _, err := third.all(ctx)
+	if err != nil || keys != 3 || len(all) != 1 || all[0].Name != "a" || all[0].Revision != r2 || all[0].Since != r1 {
 		t.Errorf("%+v, %v", all, err)
 	}
 	watching, stop := context.WithCancel(ctx)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -23,7 +24,7 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 	d.watch = cancel
 	d.mu.Unlock()
 	asked := d.history.mark()
-	all, header, err := d.all(ctx)
+	all, keys, header, err := d.all(ctx)
 	if err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return cause
@@ -31,11 +32,18 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 		return err
 	}
 	told(join.Update{All: true, Restored: d.history.begin(header, asked), Put: all})
+	d.listening.begin(header.Revision, keys)
 	n := newNews()
 	var reading sync.WaitGroup
 	defer reading.Wait()
 	defer cancel(nil)
-	reading.Go(func() { d.read(ctx, header.Revision+1, n) })
+	bound := time.AfterFunc(creation, func() { cancel(errNotCreated) })
+	defer bound.Stop()
+	reading.Go(func() {
+		c := d.c.Client.Watch(ctx, d.members(), clientv3.WithPrefix(), clientv3.WithRev(header.Revision+1)) // waits until there is a watch
+		bound.Stop()
+		d.read(ctx, c, n)
+	})
 	for {
 		<-n.some
 		events, err := n.take()
@@ -49,13 +57,14 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 }
 
 // read reads what happens until the watch or the context ends.
-func (d *Directory) read(ctx context.Context, from int64, n *news) {
-	for r := range d.c.Client.Watch(ctx, d.members(), clientv3.WithPrefix(), clientv3.WithRev(from)) {
+func (d *Directory) read(ctx context.Context, c clientv3.WatchChan, n *news) {
+	for r := range c {
 		if err := r.Err(); err != nil {
 			n.end(explain(err))
 			return
 		}
 		d.history.follow(r.Header)
+		d.listening.hear(r)
 		if !n.add(r.Events) {
 			return
 		}
@@ -70,19 +79,18 @@ func (d *Directory) read(ctx context.Context, from int64, n *news) {
 // pageSize is how many members are read at once.
 const pageSize = 1000
 
-// all reads all members, as they are at one revision: that of the header.
-func (d *Directory) all(ctx context.Context) (all []mesh.Member, header *pb.ResponseHeader, err error) {
+// all reads all members, as they are at one revision: that of the header. It counts keys that are no
+// registrations, too.
+func (d *Directory) all(ctx context.Context) (all []mesh.Member, keys int64, header *pb.ResponseHeader, err error) {
 	revision := int64(0)
 	end := clientv3.GetPrefixRangeEnd(d.members())
 	for from := d.members(); len(all) < mesh.MaxMembers; {
-		page, cancel := context.WithTimeout(ctx, patience)
-		r, err := d.c.Client.Get(page, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
-		cancel()
+		r, err := d.page(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
 		if err != nil {
-			return nil, nil, explain(err)
+			return nil, 0, nil, explain(err)
 		}
 		if revision == 0 {
-			revision, header = r.Header.Revision, r.Header
+			revision, keys, header = r.Header.Revision, r.Count, r.Header
 		}
 		for _, kv := range r.Kvs {
 			if m, ok := d.decode(kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision); ok {
@@ -95,7 +103,20 @@ func (d *Directory) all(ctx context.Context) (all []mesh.Member, header *pb.Resp
 		from = string(r.Kvs[len(r.Kvs)-1].Key) + "\x00"
 	}
 	slices.SortFunc(all, func(a, b mesh.Member) int { return int(a.Revision - b.Revision) })
-	return all, header, nil
+	return all, keys, header, nil
+}
+
+// page reads some keys. If a member of etcd does not answer soon another one is asked.
+func (d *Directory) page(ctx context.Context, from string, options ...clientv3.OpOption) (r *clientv3.GetResponse, err error) {
+	for _, wait := range []time.Duration{soon, soon, patience} { // of three members one may be cut off, and another one just back
+		once, cancel := context.WithTimeout(ctx, wait)
+		r, err = d.c.Client.Get(once, from, options...)
+		cancel()
+		if err == nil || ctx.Err() != nil || !errors.Is(err, context.DeadlineExceeded) {
+			break
+		}
+	}
+	return r, err
 }
 
 // update turns events into news. A key that is gone and there again is both.

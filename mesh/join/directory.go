@@ -13,7 +13,9 @@ type Directory interface {
 	// Put registers a member, or replaces its registration, and returns the registration's
 	// Revision. The directory keeps it until Close, and for some time after the host has
 	// gone without one. ErrTaken says that another host has the name; ErrReadOnly, that
-	// others say who is in the directory.
+	// others say who is in the directory. A directory that has been restored from a backup since
+	// Watch has told of it fails, and ends Watch: no host takes a step of its key by Revisions of two
+	// histories.
 	Put(ctx context.Context, m mesh.Member) (revision int64, err error)
 	// Watch calls told with all members, and then with what changes, until the context or
 	// what it depends on ends. It returns why. It is then called again.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -21,18 +22,20 @@ type memory struct {
 	mu       sync.Mutex
 	revision int64
 	members  map[string]mesh.Member
-	watchers map[chan Update]bool
+	watchers map[chan Update]*of
 	down     error // what everything fails with
+	restores int
 }
 
 func newMemory() *memory {
-	return &memory{members: map[string]mesh.Member{}, watchers: map[chan Update]bool{}}
+	return &memory{members: map[string]mesh.Member{}, watchers: map[chan Update]*of{}}
 }
 
 // of is the directory of one host.
 type of struct {
 	*memory
-	name string
+	name     string
+	restores int // that the host has been told of
 }
 
 func (d *of) Put(_ context.Context, m mesh.Member) (int64, error) {
@@ -44,7 +47,10 @@ func (d *of) Put(_ context.Context, m mesh.Member) (int64, error) {
 	if _, err := m.Encode(); err != nil {
 		return 0, err
 	}
-	d.name = m.Name
+	if d.name = m.Name; d.restores != d.memory.restores {
+		d.endWatch(d.name)
+		return 0, errors.New("the directory has been restored")
+	}
 	d.revision++
 	m.Keys = slices.Clone(m.Keys)
 	m.Revision, m.Since = d.revision, d.revision
@@ -57,8 +63,42 @@ func (d *of) Put(_ context.Context, m mesh.Member) (int64, error) {
 }
 
 func (d *memory) tell(u Update) {
-	for w := range d.watchers {
-		w <- u
+	for w, whose := range d.watchers {
+		if whose.restores == d.restores { // else the watch waits for what has been
+			w <- u
+		}
+	}
+}
+
+// restore takes the directory back to what it was. Watches are silent until hosts find out.
+func (d *memory) restore(members map[string]mesh.Member, revision int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.members, d.revision = maps.Clone(members), revision
+	d.restores++
+}
+
+// backup is what restore takes.
+func (d *memory) backup() (members map[string]mesh.Member, revision int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.members), d.revision
+}
+
+// findOut has a host find out that the directory has been restored.
+func (d *memory) findOut(name string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.endWatch(name)
+}
+
+// endWatch ends a host's watch of what has been.
+func (d *memory) endWatch(name string) {
+	for w, whose := range d.watchers {
+		if whose.name == name && whose.restores != d.restores {
+			close(w)
+			delete(d.watchers, w)
+		}
 	}
 }
 
@@ -89,8 +129,9 @@ func (d *of) Watch(ctx context.Context, told func(Update)) error {
 		return d.down
 	}
 	w := make(chan Update, 1000)
-	d.watchers[w] = true
-	u := Update{All: true}
+	d.watchers[w] = d
+	u := Update{All: true, Restored: d.restores != d.memory.restores}
+	d.restores = d.memory.restores
 	for _, m := range d.members {
 		u.Put = append(u.Put, m)
 	}

@@ -185,3 +185,49 @@ func TestSession_overwritten(t *testing.T) {
 		d.mu.Lock()
 	})
 }
+
+// hangs is a directory whose first Puts are not answered, as by a server that has lost the others.
+type hangs struct {
+	Directory
+	mu    sync.Mutex
+	left  int
+	waits []time.Duration
+}
+
+func (h *hangs) Put(ctx context.Context, m mesh.Member) (int64, error) {
+	h.mu.Lock()
+	hangs := h.left > 0
+	h.left--
+	h.mu.Unlock()
+	if !hangs {
+		return h.Directory.Put(ctx, m)
+	}
+	began := time.Now()
+	<-ctx.Done()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.waits = append(h.waits, time.Since(began))
+	return 0, ctx.Err()
+}
+
+// A server of a directory that does not answer is given little time at first, as another one may, and more
+// each time, as all may be busy.
+func TestSession_unanswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := &hangs{left: 4}
+		a := newHost(t, newMemory(), 1, func(c *Config) { h.Directory, c.Directory = c.Directory, h })
+		<-a.Ready()
+		h.mu.Lock()
+		if want := []time.Duration{minPatient, 2 * minPatient, maxPatient, maxPatient}; !slices.Equal(h.waits, want) {
+			t.Errorf("%v", h.waits)
+		}
+		h.left, h.waits = 1, nil
+		h.mu.Unlock()
+		a.Session.c.Directory.(*hangs).Directory.(*of).memory.end("h1")
+		time.Sleep(minPatient + 2*retry + time.Second)
+		if s := a.Status(); !s.Registered || !slices.Equal(h.waits, []time.Duration{minPatient}) {
+			t.Errorf("%v, %+v", h.waits, s)
+		}
+		a.Close()
+	})
+}

@@ -26,7 +26,7 @@ func (k *knownPeers) Load() (map[string]mesh.PublicIdentity, error) {
 	return maps.Clone(k.all), nil
 }
 
-func (k *knownPeers) Keep(fresh map[string]mesh.PublicIdentity) error {
+func (k *knownPeers) Keep(fresh map[string]mesh.PublicIdentity, _ []string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.all == nil {

@@ -21,6 +21,7 @@ type loop struct {
 	registered mesh.Member     // as the directory has it
 	put        bool            // registered is what the host is
 	putting    bool            // the directory has not answered yet
+	unanswered int             // Puts in a row that were given up
 	doubtful   bool            // what it will answer: the registration has ended since
 	answers    chan answer     // to that
 	readOnly   bool            // others write the directory
@@ -35,9 +36,11 @@ type loop struct {
 	tells      time.Time       // when the directory is told what the host has seen; zero: nothing is new
 	rests      time.Time       // until when the tunnel is not given other peers
 	serial     int64           // of the last registration that was signed
+	settles    time.Time       // when what a restored directory has counts, though it was known better; zero: never
 	overwrites int             // how often somebody else has written over the registration lately
 	overwrote  time.Time       // the last time
 	unkeptPins map[string]mesh.PublicIdentity
+	dropped    []string // names that the View has forgotten, and Pins has not
 	pinsLooked time.Time
 	unpinned   string // why pins are not kept
 }
@@ -66,6 +69,7 @@ func (l *loop) run(ctx context.Context) {
 			l.takeMore(ctx)
 		case <-tick.C:
 			l.look()
+			l.settle()
 			l.renew()
 			l.keepPins()
 		}

@@ -12,6 +12,7 @@ const looksAtPins = 5 * time.Second
 
 // loadPins takes over whose names are.
 func (l *loop) loadPins(c *Config) error {
+	l.view.Own(c.Name)
 	if c.Pins != nil {
 		all, err := c.Pins.Load()
 		if err != nil {
@@ -29,22 +30,32 @@ func (l *loop) loadPins(c *Config) error {
 
 // keepPins keeps new pins, and looks whether somebody has removed those of strangers.
 func (l *loop) keepPins() {
+	forgotten, fresh := l.view.TakeForgotten(), l.view.TakePinned()
+	if len(forgotten) > 0 {
+		l.update(func(s *Status) { s.Forgotten = l.view.Forgotten() })
+	}
 	if l.c.Pins == nil {
-		l.view.TakePinned()
 		return
 	}
-	if fresh := l.view.TakePinned(); len(fresh) > 0 {
+	for _, name := range forgotten {
+		delete(l.unkeptPins, name)
+	}
+	if len(fresh) > 0 {
 		if l.unkeptPins == nil {
 			l.unkeptPins = make(map[string]mesh.PublicIdentity)
 		}
 		maps.Copy(l.unkeptPins, fresh)
 	}
-	if len(l.unkeptPins) > 0 {
-		if err := l.c.Pins.Keep(l.unkeptPins); err != nil {
+	l.dropped = append(l.dropped, forgotten...)
+	if len(l.unkeptPins) > 0 || len(l.dropped) > 0 {
+		if err := l.c.Pins.Keep(l.unkeptPins, l.dropped); err != nil {
+			if len(l.dropped) > mesh.MaxPins {
+				l.dropped = nil
+			}
 			l.troublePins(err)
 			return
 		}
-		l.unkeptPins = nil
+		l.unkeptPins, l.dropped = nil, nil
 		l.troublePins(nil)
 	}
 	if l.view.Strangers() == 0 || time.Since(l.pinsLooked) < looksAtPins {

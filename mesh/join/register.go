@@ -58,8 +58,9 @@ func (l *loop) register(ctx context.Context) {
 		}
 	}
 	l.putting = true
+	patience := min(minPatient<<min(l.unanswered, 8), maxPatient)
 	l.ended.Go(func() {
-		once, cancel := context.WithTimeout(ctx, maxPatient)
+		once, cancel := context.WithTimeout(ctx, patience)
 		defer cancel()
 		revision, err := l.c.Directory.Put(once, m)
 		l.answers <- answer{m, revision, err}
@@ -81,6 +82,9 @@ func (l *loop) answered(a answer) {
 	doubtful := l.doubtful
 	l.putting, l.doubtful = false, false
 	m, revision, err := a.Member, a.revision, a.err
+	if l.unanswered++; !errors.Is(err, context.DeadlineExceeded) {
+		l.unanswered = 0
+	}
 	if errors.Is(err, ErrReadOnly) {
 		l.readOnly, err = true, nil
 	}

@@ -98,6 +98,7 @@ func (l *loop) keep(keys []mesh.OwnKey) error {
 // one again, as when it begins.
 func (l *loop) renumber() {
 	l.view.Renumber()
+	l.settles = time.Now().Add(maxSpread)
 	l.unregistered()
 	l.latest, l.registered.Seen = 0, 0
 	kept := make([]mesh.PrivateKey, 0, len(l.self.Keys))
@@ -106,5 +107,15 @@ func (l *loop) renumber() {
 	}
 	if keys, err := ownKeys(kept); err == nil && len(kept) > 0 {
 		l.self.Keys = keys
+	}
+}
+
+// settle believes a directory that has been restored, once all have had the time to register again.
+func (l *loop) settle() {
+	if l.settles.IsZero() || time.Now().Before(l.settles) {
+		return
+	}
+	if l.settles = (time.Time{}); l.view.Settle() {
+		l.stale = true
 	}
 }

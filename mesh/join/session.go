@@ -64,8 +64,9 @@ type Pins interface {
 	// Load returns what is kept. It is called at the beginning, and from time to time while a
 	// registration does not count for its identity: somebody may have removed the name.
 	Load() (map[string]mesh.PublicIdentity, error)
-	// Keep adds names. After an error it is called again.
-	Keep(map[string]mesh.PublicIdentity) error
+	// Keep removes names that have been forgotten, as there were too many, and adds others. After an
+	// error it is called again.
+	Keep(fresh map[string]mesh.PublicIdentity, forgotten []string) error
 }
 
 // Status is what a Session knows.
@@ -78,7 +79,8 @@ type Status struct {
 	Updates    uint64         `json:"updates"`   // registrations and ends that the directory has told of
 	Refused    uint64         `json:"refused"`   // registrations that did not count
 	Problems   []mesh.Problem `json:"problems,omitempty"`
-	Renewed    uint64         `json:"renewed"` // keys replaced
+	Renewed    uint64         `json:"renewed"`   // keys replaced
+	Forgotten  uint64         `json:"forgotten"` // identities of names that are gone, as there were too many
 }
 
 // Session is a host's membership. It is safe for concurrent use.
@@ -99,7 +101,8 @@ type Session struct {
 const (
 	settle     = 50 * time.Millisecond // for more news to come
 	retry      = time.Second
-	maxPatient = 10 * time.Second // an answer of the directory
+	minPatient = 3 * time.Second  // for an answer of the directory at first: another of its servers may answer the next time
+	maxPatient = 10 * time.Second // and then
 	maxSpread  = time.Minute
 )
 

@@ -98,8 +98,8 @@ func (k *Known) load() (map[string]mesh.PublicIdentity, error) {
 	return all, nil
 }
 
-// Keep adds names to the file. What is there is whole, whatever happens meanwhile.
-func (k *Known) Keep(fresh map[string]mesh.PublicIdentity) error {
+// Keep removes names from the file and adds others. What is there is whole, whatever happens meanwhile.
+func (k *Known) Keep(fresh map[string]mesh.PublicIdentity, forgotten []string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all, err := k.load()
@@ -110,12 +110,16 @@ func (k *Known) Keep(fresh map[string]mesh.PublicIdentity) error {
 		all = make(map[string]mesh.PublicIdentity)
 	}
 	before := len(all)
+	for _, name := range forgotten {
+		delete(all, name)
+	}
+	changed := len(all) != before
 	for name, p := range fresh {
 		if _, ok := all[name]; !ok {
-			all[name] = p
+			all[name], changed = p, true
 		}
 	}
-	if len(all) == before {
+	if !changed {
 		return nil
 	}
 	var b bytes.Buffer

@@ -48,11 +48,11 @@ func TestKnown(t *testing.T) {
 	}
 	one, two := mesh.NewIdentity().Public(), mesh.NewIdentity().Public()
 	for range 2 {
-		if err := k.Keep(map[string]mesh.PublicIdentity{"a": one, "a name with spaces": two}); err != nil {
+		if err := k.Keep(map[string]mesh.PublicIdentity{"a": one, "a name with spaces": two}, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := k.Keep(map[string]mesh.PublicIdentity{"a": two}); err != nil { // it is known already
+	if err := k.Keep(map[string]mesh.PublicIdentity{"a": two}, nil); err != nil { // it is known already
 		t.Fatal(err)
 	}
 	all, err := k.Load()
@@ -72,7 +72,7 @@ func TestKnown(t *testing.T) {
 		if _, err := k.Load(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
-		if err := k.Keep(map[string]mesh.PublicIdentity{"b": one}); err == nil {
+		if err := k.Keep(map[string]mesh.PublicIdentity{"b": one}, nil); err == nil {
 			t.Errorf("%q: added to", text)
 		}
 	}

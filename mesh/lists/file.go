@@ -104,7 +104,7 @@ func ParseMembers(b []byte) ([]mesh.Member, error) {
 	}
 	members, names := make([]mesh.Member, 0, len(raw)), make(map[string]bool)
 	for i, r := range raw {
-		m, err := mesh.Decode(r)
+		m, err := mesh.DecodeStrict(r)
 		if err != nil {
 			return nil, fmt.Errorf("member %d: %w", i, err)
 		}
