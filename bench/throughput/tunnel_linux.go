@@ -90,6 +90,7 @@ func tunnelled(policyName, cipher string) way {
 func tunnelledHost(cipher string) way {
 	return way{
 		supports: func(b *bench) error { return errors.Join(needTUN(b), b.needKey()) },
+		around:   forwardNothing,
 		helper:   startCarrier,
 		carry: func(s site) (*host, error) {
 			self, peer := s.topology.Node(s.self), s.topology.Node(s.peer)

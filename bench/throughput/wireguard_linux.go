@@ -27,6 +27,7 @@ func wireguard(bare bool) way {
 			}
 			return b.buildForwarder()
 		},
+		around: forwardNothing,
 		helper: func(ctx context.Context, b *bench, c Case, s site) (*process, error) {
 			return startForwarder(ctx, b, c, s, bare)
 		},
