@@ -26,9 +26,16 @@ func TestCellOf(t *testing.T) {
 func TestRun_spinesLose(t *testing.T) {
 	o := short(t, "kernel")
 	o.Rounds, o.Loss, o.Paths = 1, 0.02, 2
-	results, err := Run(t.Context(), o)
-	if err != nil {
-		t.Fatal(err)
+	var results []Result
+	for range 10 { // a run in which the machine lets the sender send nothing says nothing
+		var err error
+		if results, err = Run(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		if len(results) != 1 || results[0].Gbps > 0 {
+			break
+		}
+		o.Duration *= 2
 	}
 	if len(results) != 1 || results[0].RetransmitsPerGB == 0 || len(results[0].PathShares) != 2 {
 		t.Errorf("%+v", results)
