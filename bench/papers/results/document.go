@@ -218,7 +218,7 @@ func (r *Results) verdict(e papers.Experiment) string {
 
 // caught is how many of those mutants are caught of which the experiment tells anything.
 func (r *Results) caught(e papers.Experiment) string {
-	trials, caught, told, quick, modified := r.Tried(e.Name), 0, 0, false, false
+	trials, caught, told, quick, modified := r.triedOf(e), 0, 0, false, false
 	for _, t := range trials {
 		if t.Caught {
 			caught++

@@ -73,7 +73,7 @@ func decidedResults() ([]papers.Experiment, *Results) {
 	for i := range all {
 		all[i].Decisions = []papers.Decision{{Parameter: "buffer", About: []string{"x", "y"}, Values: values("200 KB", "400 KB")}}
 	}
-	all[2].Decisions[0].Ends = "ports have no more"
+	all[2].Decisions[0].Ends, all[2].Decisions[0].Nearest = "ports have no more", "and no less"
 	for _, name := range []string{"b", "c", "d", "e"} {
 		r.Runs[name].Rows = []papers.Row{papers.Within("x", "m", 2, 1, 10), papers.Within("y", "m", 2, 1, 10), papers.Within("z", "m", 1, 1, 10)}
 		r.Runs[name].Score = papers.Score{Within: 1, Of: 3}
