@@ -47,6 +47,7 @@ func table32() papers.Experiment {
 			Parameter: "memory of the table of flows besides its entries", About: []string{"flow state"},
 			Values: []papers.DecisionValue{
 				{Name: "Click's buckets, pointers of 4 bytes", Replace: map[string]string{"memory": "4"}, Fitted: true},
+				{Name: "pages of 4 KB", Replace: map[string]string{"pages": "4096"}, Fitted: true},
 				{Name: "Click's buckets, pointers of 8 bytes", Replace: map[string]string{"memory": "8"}, Fitted: true},
 			},
 		}},
@@ -116,6 +117,8 @@ func stateOf(k int, o papers.Options) (c schedulerState, err error) {
 	}
 	c.flows = flows * flowStateBytes
 	c.flows += buckets(flows) * int(valueOf(o, "memory", 0))
+	page := int(valueOf(o, "pages", 1))
+	c.flows = (c.flows + page - 1) / page * page
 	to, err := randomBijection.make(t, o.Seed)
 	if err != nil {
 		return c, err
