@@ -11,8 +11,11 @@ import (
 // better than it is: none may go. "The closest of 40 sets", and of 200 mappings, to each row
 // of thesis-t3.1 and hedera-t4.3 went: no row is immovable by mappings that are drawn.
 var triedFits = map[[2]string][]string{
-	{"drb-f7", "window"}: {"80 KB", "96 KB", "112 KB"},
-	{"drb-f9", "window"}: {"96 KB", "128 KB", "160 KB"},
+	{"drill-f3", "for how long engines do not see one another's packets"}: {"400ns"},
+	{"drill-f12", "link delay"}:            {"850µs"},
+	{"drill-f12", "one size of all flows"}: {"2 MB each"},
+	{"drb-5.5", "window"}:                  {"80 KB", "96 KB", "112 KB"},
+	{"drb-f9", "window"}:                   {"96 KB", "128 KB", "160 KB"},
 	{"drb-f9", "delay of a hop and window, two parameters fitted to six figures"}:             {"30 µs and 160 KB"},
 	{"hedera-t4.3", "fields that the simulator's ECMP hashes"}:                                {"the destination's pod", "nothing: one of equal routes is kept"},
 	{"hedera-t4.3", "mapping of a random pattern, where one of equal routes is kept"}:         sets("200"),
