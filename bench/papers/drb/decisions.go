@@ -219,7 +219,7 @@ func atFullLoad(o papers.Options, slots int) int {
 
 // beginnings is what a short flow does first.
 var beginnings = papers.Decision{
-	Parameter: "how a TCP begins", About: []string{"RB", "ECMP"},
+	Parameter: "beginning of a TCP", About: []string{"RB", "ECMP"},
 	Values: []papers.DecisionValue{
 		{Name: "with a handshake", Tune: func(c *sim.Config) { c.TCP.Handshake = true }},
 		{Name: "with a handshake, then one segment, as in ns-3", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 1 }},

@@ -55,7 +55,7 @@ func record(ctx context.Context, o papers.Options, out *papers.Outcome, rateMbit
 // value: then the port has the very packets of the estimate, 100 % whatever it does. The
 // millisecond is ours.
 var timesFollow = papers.Decision{
-	Parameter: "how a bump's times follow one another", About: []string{"difference"},
+	Parameter: "sequence of a bump's times", About: []string{"difference"},
 	Values: []papers.DecisionValue{{Name: "the same within a millisecond", Replace: map[string]string{"times": slowly}}},
 }
 
@@ -72,7 +72,7 @@ func figure510() papers.Experiment {
 			{Name: "the virtual queue drains at 90 % of the rate", About: []string{"difference"}, Replace: map[string]string{"rate": ""}},
 		},
 		Decisions: []papers.Decision{timesFollow, {
-			Parameter: "what is compared", About: []string{"difference"},
+			Parameter: "pairs of lengths that are compared", About: []string{"difference"},
 			Ends: "lengths of the same packet, or of the same time", Discrete: true,
 			Values: []papers.DecisionValue{{Name: "at the same time", Replace: map[string]string{"compared": "time"}}},
 		}},
@@ -131,9 +131,9 @@ func figure511() papers.Experiment {
 }
 
 // hostRates are of the two senders of Fig. 5.11, of which the thesis says only that they are
-// limited to 5 Gbit/s together. That these rates move the row was known before they were
-// tried here, so they are fits. 2.5 Gbit/s each are no value: nothing waits at the port
-// then, and 100 % come out however late updates are.
+// limited to 5 Gbit/s together. That this rate brings the row from 47 % to 99.99 was known
+// before it was tried here, so it is a fit. 2.5 Gbit/s each are no value: nothing waits at the
+// port then, and 100 % come out however late updates are.
 var hostRates = papers.Decision{
 	Parameter: "rate of each of the two hosts", About: []string{"difference"},
 	Values: []papers.DecisionValue{{Name: "5 Gbit/s", Replace: map[string]string{hostRate: "5000"}, Fitted: true}},
