@@ -56,7 +56,7 @@ var words = [standings]string{
 }
 
 // shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "fitted", "unjudged"}
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "unjudged"}
 
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
@@ -152,9 +152,9 @@ func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
 	decided := ""
 	if len(r.Decisions) > 0 {
-		decided = fmt.Sprintf("; %d of %d with rows out decided", n.open.Decided, n.open.Of)
+		decided = fmt.Sprintf("; %d of %d with misses decided", n.open.Decided, n.open.Of)
 	}
-	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
+	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (judged)",
 		len(all), strings.Join(n.standings(shortWords), ", "), decided, n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
 }
 
