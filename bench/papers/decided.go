@@ -71,7 +71,7 @@ func (o Open) String() string {
 // Decide says what a report's rows that are out depend on. Such a row is decided if some
 // value of a decision moves it, or if no value of the decisions that speak of it does, and
 // each of them spans all that is plausible. A fitted value decides nothing, nor does one that
-// breaks more of the paper's rows than it moves. Findings count if they are in full, of the
+// breaks more of the paper's rows than it moves of those that no other has moved. Findings count if they are in full, of the
 // report's experiment as it is identified, of seeds of the report, and of decisions and
 // values that the experiment still has.
 func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
@@ -112,7 +112,7 @@ func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
 
 // moving are findings that move rows, best first, and the rows that none of them moves.
 func moving(tried []Finding, open []Row, fitted bool) (by []string, left []Row) {
-	tried = slices.DeleteFunc(slices.Clone(tried), func(f Finding) bool { return f.Fitted != fitted || !f.decisive() })
+	tried = slices.DeleteFunc(slices.Clone(tried), func(f Finding) bool { return f.Fitted != fitted })
 	left = slices.Clone(open)
 	for {
 		best, most := mover(tried, left)
@@ -156,8 +156,8 @@ func (d *Decision) finding(v DecisionValue, found []Finding) *Finding {
 	return &found[i]
 }
 
-// mover is the finding that moves most rows, and of those that move as many the first of
-// those that break the fewest.
+// mover is the finding that moves most of the rows that are open, and of those that move as
+// many the first of those that break the fewest. One that breaks more than these is none.
 func mover(tried []Finding, open []Row) (best *Finding, most int) {
 	for i := range tried {
 		f, moved := &tried[i], 0
@@ -165,6 +165,9 @@ func mover(tried []Finding, open []Row) (best *Finding, most int) {
 			if has(f.Moved, r) {
 				moved++
 			}
+		}
+		if !f.pays(moved) {
+			continue
 		}
 		if moved > most || moved > 0 && moved == most && f.breaks() < best.breaks() {
 			best, most = f, moved
@@ -181,9 +184,11 @@ func (f *Finding) moves(rows int) string {
 	return s
 }
 
-// immovable are the parameters of decisions that speak of a row, if each spans all that is
-// plausible, each value leaves the row out, and none between two values would move it. What
-// the paper states is no open parameter.
+// immovable are parameters of decisions that speak of a row, if each spans all that is
+// plausible, each value leaves the row out, and none between two values would move it. Those
+// are named of which a value brings the row nearer to the paper's figure, or which say why
+// none can: one that only takes it away has not been tried on the side where the paper is.
+// What the paper states is no open parameter.
 func (e Experiment) immovable(r Row, tried []Finding) string {
 	var parameters []string
 	for _, d := range e.Decisions {
@@ -199,7 +204,9 @@ func (e Experiment) immovable(r Row, tried []Finding) string {
 		if d.Ends == "" || len(same) < len(d.Values) || !d.Discrete && straddles(same) {
 			return ""
 		}
-		parameters = append(parameters, d.Parameter)
+		if d.Nearest != "" || slices.ContainsFunc(same, Figure.nearer) {
+			parameters = append(parameters, d.Parameter)
+		}
 	}
 	return strings.Join(parameters, " or ")
 }

@@ -19,13 +19,16 @@ type Decision struct {
 	// Ends says why no other value is plausible; empty: the values do not span all that is.
 	// Fitted ones span nothing.
 	Ends string
+	// Nearest says why no value can bring a figure nearer to the paper's than the experiment
+	// itself has it; empty: some value must do so, or the decision makes no row immovable.
+	Nearest string
 	// Discrete says that nothing lies between two values. Else a row whose paper's figure is
 	// between those with two values is still open, since a value between may move it, and so
 	// is an order or a claim, which does not say on which side it fails.
 	Discrete bool
-	// Against are the paper's words that all values contradict, which are fitted then; empty:
-	// none. What the paper states is not open, so such a decision keeps no row from being
-	// immovable by others, and decides none itself. It says what the paper's figure would be of.
+	// Against quotes the paper's words that all values contradict; empty: they contradict none.
+	// Such values are fitted. The paper leaves no choice there, so the decision decides no row
+	// and keeps none from being immovable by others. It shows what would give the paper's figure.
 	Against string
 	Values  []DecisionValue
 }
@@ -60,6 +63,8 @@ func (d *Decision) check() error {
 		return fmt.Errorf("decision %q: has no values: give those to be tried", d.Parameter)
 	case d.Ends != "" && d.allFitted():
 		return fmt.Errorf("decision %q: all values are fitted, and span nothing: leave Ends empty", d.Parameter)
+	case d.Nearest != "" && d.Ends == "":
+		return fmt.Errorf("decision %q: Nearest is of values that span all that is plausible: give it Ends", d.Parameter)
 	case d.Against != "" && slices.ContainsFunc(d.Values, func(v DecisionValue) bool { return !v.Fitted }):
 		return fmt.Errorf("decision %q: what is against the paper's words is no plausible value: make each Fitted", d.Parameter)
 	}

@@ -24,9 +24,9 @@ func buffered(rows func(buffer float64, o Options) []Row, decisions ...Decision)
 	return e
 }
 
-// buffers are values of a buffer.
+// buffers are values of a buffer. Those that span all bring figures as near to the paper's as any.
 func buffers(about, ends string, values ...string) Decision {
-	d := Decision{Parameter: "buffer", About: strings.Fields(about), Ends: ends}
+	d := Decision{Parameter: "buffer", About: strings.Fields(about), Ends: ends, Nearest: ends}
 	for _, v := range values {
 		d.Values = append(d.Values, DecisionValue{Name: v + " KB", Replace: map[string]string{"100": v}})
 	}
@@ -109,7 +109,7 @@ func TestDecide(t *testing.T) {
 	both := func(ends string) Decision { return buffers("a b c", ends, "200", "400") }
 	other := Decision{Parameter: "delay", About: []string{"c"}, Values: []DecisionValue{{Name: "1", Tune: func(*sim.Config) {}}}}
 	spans := other
-	spans.Ends = "light is not faster"
+	spans.Ends, spans.Nearest = "light is not faster", "nor does it wait"
 	for _, c := range []struct {
 		name      string
 		decisions []Decision
@@ -148,6 +148,31 @@ func TestDecide(t *testing.T) {
 	}
 	if got := pick("300", "600"); got != "buffer 600 KB moves 2 rows and breaks 1" {
 		t.Error(got)
+	}
+}
+
+// A decision whose values only take a row further from the paper's figure does not make it
+// immovable, unless it says why none can bring it nearer. It does not keep another from it.
+func TestDecide_nearer(t *testing.T) {
+	rows := func(buffer float64, _ Options) []Row {
+		return []Row{Within("a", "m", 1000, buffer, 10), Within("b", "m", 7, buffer, 10), Within("c", "m", 7, 100, 10), Claim("d", false)}
+	}
+	both := buffers("a b c d", "ends", "200", "400")
+	both.Nearest, both.Discrete = "", true
+	_, d := decide(t, buffered(rows, both), Options{Seed: 1})
+	if want := "1 of 4 rows out decided by 1 seed: no plausible buffer moves 1 row"; d.String() != want {
+		t.Errorf("%q, want %q: a comes nearer, b goes away, c stays, and d does not say", d, want)
+	}
+	said := both
+	said.Nearest = "a buffer only grows"
+	if _, d := decide(t, buffered(rows, said), Options{Seed: 1}); !d.All() {
+		t.Errorf("where it is said: %+v", d)
+	}
+	delay := Decision{Parameter: "delay", About: []string{"a", "b"}, Ends: "ends", Discrete: true,
+		Values: []DecisionValue{{Name: "1", Replace: map[string]string{"100": "50"}}}}
+	_, d = decide(t, buffered(rows, both, delay), Options{Seed: 1})
+	if want := "2 of 4 rows out decided by 1 seed: no plausible buffer moves 1 row; no plausible delay moves 1 row"; d.String() != want {
+		t.Errorf("%q, want %q", d, want)
 	}
 }
 
@@ -251,6 +276,7 @@ func TestWithDecisions_refuses(t *testing.T) {
 		`x: decision "p": value "v" changes nothing`:                               {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{{Name: "v"}}}},
 		`x: decision "p": value "v" occurs twice`:                                  {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value, value}}},
 		`x: decision "p" occurs twice`:                                             {{Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}, {Parameter: "p", About: []string{"a"}, Values: []DecisionValue{value}}},
+		`x: decision "p": Nearest is of values that span all`:                      {{Parameter: "p", About: []string{"a"}, Nearest: "zero is nothing", Values: []DecisionValue{value}}},
 		`none of these experiments has a decision`:                                 nil,
 		`x: decision "p": all values are fitted, and span nothing`:                 {{Parameter: "p", About: []string{"a"}, Ends: "chance", Values: []DecisionValue{{Name: "v", Tune: tune, Fitted: true}}}},
 		`x: decision "p": what is against the paper's words is no plausible value`: {{Parameter: "p", About: []string{"a"}, Against: "so it says", Values: []DecisionValue{value}}},

@@ -1,5 +1,7 @@
 package papers
 
+import "math"
+
 // Finding is what an experiment gives with one value of a decision, beside the experiment
 // itself.
 type Finding struct {
@@ -72,8 +74,8 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 	return f
 }
 
-// decisive reports whether a value breaks no more of the paper's rows than it moves.
-func (f *Finding) decisive() bool { return f.breaks() <= len(f.Moved) }
+// pays reports whether a value breaks no more of the paper's rows than so many that it moves.
+func (f *Finding) pays(moved int) bool { return f.breaks() <= moved }
 
 // breaks is how many of the paper's rows a value breaks.
 func (f *Finding) breaks() (n int) {
@@ -83,6 +85,12 @@ func (f *Finding) breaks() (n int) {
 		}
 	}
 	return n
+}
+
+// nearer reports whether a value brings a figure nearer to the paper's. Of a statement, which
+// holds or not, nobody can tell.
+func (f Figure) nearer() bool {
+	return f.Kind != KindOrder && f.Kind != KindClaim && f.Paper != nil && math.Abs(f.Ours-*f.Paper) < math.Abs(f.Itself-*f.Paper)
 }
 
 // straddles reports whether the paper's figure is between those of a row, as it is itself

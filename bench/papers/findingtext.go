@@ -63,7 +63,7 @@ func writeDecision(b *bytes.Buffer, values []Finding) {
 		if len(broken) > 0 {
 			fmt.Fprintf(tw, ": %s", strings.Join(broken, "; "))
 		}
-		if len(f.Moved) > 0 && !f.decisive() {
+		if len(f.Moved) > 0 && !f.pays(len(f.Moved)) {
 			fmt.Fprint(tw, "; more of the paper's than it moves, so it decides nothing")
 		}
 		fmt.Fprintln(tw)

@@ -111,6 +111,35 @@ func TestDecide_atWhatCost(t *testing.T) {
 	}
 }
 
+// A value that breaks no more rows than it moves may do so of those that are left when another
+// has its rows: then it decides nothing more, nor does a fit explain it.
+func TestDecide_atWhatCostOfTheRest(t *testing.T) {
+	rows := func(buffer float64, _ Options) []Row {
+		return []Row{
+			AtLeast("a", "m", 200, buffer, 0), AtLeast("a", "n", 200, buffer, 0), AtLeast("a", "o", 200, buffer, 0), Within("a", "p", 400, buffer, 1),
+			AtMost("b", "m", 300, buffer, 0), AtMost("b", "n", 300, buffer, 0),
+			Claim("a", buffer != 400), // so that 400 has fewer
+		}
+	}
+	few := buffers("a", "", "250", "400")
+	_, d := decide(t, buffered(rows, few), Options{Seed: 1})
+	if want := "decided by 1 seed: buffer 400 KB moves 4 rows and breaks 3"; d.String() != want {
+		t.Errorf("%q, want %q: of all that are out, 400 moves more than it breaks", d, want)
+	}
+	rest := func(buffer float64, o Options) []Row {
+		all := rows(buffer, o)
+		return append(all, AtMost("a", "q", 250, buffer+200, 0).judged(buffer, rule{Is: isBetween, A: 210, B: 260}), AtMost("a", "r", 250, buffer, 0).judged(buffer, rule{Is: isBetween, A: 210, B: 260}))
+	}
+	_, d = decide(t, buffered(rest, few), Options{Seed: 1})
+	if want := "5 of 6 rows out decided by 1 seed: buffer 250 KB moves 5 rows"; d.String() != want {
+		t.Errorf("%q, want %q: of the one that is left 400 breaks 3", d, want)
+	}
+	few.Values[1].Fitted = true
+	if _, d = decide(t, buffered(rest, few), Options{Seed: 1}); d.Of != 5 || d.Fits != 0 {
+		t.Errorf("a fit of the one that is left breaks 3: %+v", d)
+	}
+}
+
 // What is against the paper's words is no open parameter: a row that no plausible value of
 // others moves is immovable all the same, and what the words would have to be is said. By
 // itself it decides nothing.

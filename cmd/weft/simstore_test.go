@@ -48,22 +48,28 @@ func TestSimReport_documentsSayWhatIsStored(t *testing.T) {
 		}
 	}
 	for _, f := range stored.Decisions {
-		if !decides(all, f.Finding) {
+		d, v := decisionOf(all, f.Finding)
+		if v == nil {
 			t.Errorf("%s has no decision %q with a value %q, which decisions.json has: weft sim decide %s --store bench/papers/results renews it", f.Experiment, f.Parameter, f.Value, f.Experiment)
+		} else if f.Fitted != v.Fitted || f.Ends != d.Ends || f.Discrete != d.Discrete {
+			t.Errorf("%s, %s, %s: decisions.json says fitted %v, discrete %v, ends %q; the decision is fitted %v, discrete %v, ends %q: weft sim decide %s --store bench/papers/results renews it",
+				f.Experiment, f.Parameter, f.Value, f.Fitted, f.Discrete, f.Ends, v.Fitted, d.Discrete, d.Ends, f.Experiment)
 		}
 	}
 }
 
-// decides reports whether an experiment has the value of the decision that a finding is of.
-func decides(all []papers.Experiment, f papers.Finding) bool {
+// decisionOf are the decision and the value that a finding is of; nil: the experiment has none.
+func decisionOf(all []papers.Experiment, f papers.Finding) (*papers.Decision, *papers.DecisionValue) {
 	for _, e := range all {
 		for _, d := range e.Decisions {
-			if e.Name == f.Experiment && d.Parameter == f.Parameter {
-				return slices.ContainsFunc(d.Values, func(v papers.DecisionValue) bool { return v.Name == f.Value })
+			for _, v := range d.Values {
+				if e.Name == f.Experiment && d.Parameter == f.Parameter && v.Name == f.Value {
+					return &d, &v
+				}
 			}
 		}
 	}
-	return false
+	return nil, nil
 }
 
 // Each experiment has mutants, of which each is caught, passes, or is beyond the small

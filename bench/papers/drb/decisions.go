@@ -92,8 +92,9 @@ var hash = papers.Decision{
 
 // chips are the testbed's switches as they are: each chip is four switches of 6 ports, so
 // that the first two layers hash alike, and Windows Server 2008 R2, which tunes its window
-// by itself up to 16 MB, has a larger one than 256 KB. Windows that double span that: from
-// 2 MB on a window is more than the port holds.
+// by itself, has a larger one than 256 KB. That it does so, up to 16 MB, is knowledge from
+// outside the paper, which says nothing of it. Windows that double span that: from 2 MB on a
+// window is more than the port holds.
 var chips = papers.Decision{
 	Parameter: "hash of switches that share a chip, and window that Windows tunes", About: []string{"ECMP"},
 	Ends: "switches of one chip hash alike, and a window above 2 MB fills the port as one of 2 MB does",
@@ -218,7 +219,7 @@ func atFullLoad(o papers.Options, slots int) int {
 
 // beginnings is what a short flow does first.
 var beginnings = papers.Decision{
-	Parameter: "how a TCP begins", About: []string{"RB", "ECMP"},
+	Parameter: "beginning of a TCP", About: []string{"RB", "ECMP"},
 	Values: []papers.DecisionValue{
 		{Name: "with a handshake", Tune: func(c *sim.Config) { c.TCP.Handshake = true }},
 		{Name: "with a handshake, then one segment, as in ns-3", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 1 }},

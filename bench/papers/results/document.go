@@ -56,7 +56,7 @@ var words = [standings]string{
 }
 
 // shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "mutants untried", "fitted", "unjudged"}
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "unjudged"}
 
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
@@ -152,9 +152,9 @@ func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
 	decided := ""
 	if len(r.Decisions) > 0 {
-		decided = fmt.Sprintf("; %d of %d with rows out decided", n.open.Decided, n.open.Of)
+		decided = fmt.Sprintf("; %d of %d with misses decided", n.open.Decided, n.open.Of)
 	}
-	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (all judged)",
+	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (judged)",
 		len(all), strings.Join(n.standings(shortWords), ", "), decided, n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
 }
 
@@ -218,7 +218,7 @@ func (r *Results) verdict(e papers.Experiment) string {
 
 // caught is how many of those mutants are caught of which the experiment tells anything.
 func (r *Results) caught(e papers.Experiment) string {
-	trials, caught, told, quick, modified := r.Tried(e.Name), 0, 0, false, false
+	trials, caught, told, quick, modified := r.triedOf(e), 0, 0, false, false
 	for _, t := range trials {
 		if t.Caught {
 			caught++

@@ -50,3 +50,19 @@ func TestStanding_isCertifiedByTrialsOfTheSameIdentity(t *testing.T) {
 		}
 	}
 }
+
+// Full trials of another identity than the run's say nothing of it, in the table, too.
+func TestCaught_isOfTheSameIdentity(t *testing.T) {
+	for _, c := range []struct {
+		run, trial string
+		quick      bool
+		want       string
+	}{{"1", "1", false, "1 of 1"}, {"1", "2", false, "not tried"}, {"1", "", false, "1 of 1"}, {"1", "2", true, "1 of 1 (quick)"}} {
+		all, r := standingExperiments()
+		r.Runs["a"].Identity = c.run
+		r.Mutants = []Trial{{Trial: papers.Trial{Experiment: "a", Mutant: "m", Caught: true, Quick: c.quick, Identity: c.trial}}}
+		if got := r.caught(all[0]); got != c.want {
+			t.Errorf("%+v: %s", c, got)
+		}
+	}
+}

@@ -48,6 +48,15 @@ func (r *Results) Tried(experiment string) (trials []Trial) {
 	return trials
 }
 
+// triedOf are Tried without full trials of another identity than the experiment's run: they
+// say nothing of it.
+func (r *Results) triedOf(e papers.Experiment) []Trial {
+	run := r.Runs[e.Name]
+	return slices.DeleteFunc(r.Tried(e.Name), func(t Trial) bool {
+		return run != nil && !t.Quick && t.Identity != "" && t.Identity != run.identified(e)
+	})
+}
+
 // Passing are the mutants of an experiment that are known to pass.
 func (r *Results) Passing(experiment string) (names []string) {
 	for _, t := range r.Tried(experiment) {

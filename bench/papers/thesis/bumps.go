@@ -46,9 +46,12 @@ const (
 	estimateHosts  = 2
 )
 
-// recorded is what comes to the port of a rate from so many TCP flows of hosts with 10 Gbit/s.
+// hostRate is the name of the rate of hosts, by itself 10 Gbit/s.
+const hostRate = "rate of a host, Mbit/s"
+
+// recorded is what comes to the port of a rate from so many TCP flows of hosts of a hostRate.
 func recorded(o papers.Options, mbit float64, flows int, d time.Duration) (sim.Config, *recorder, error) {
-	c, err := testbedConfig(o, fmt.Sprintf("leaf-spine:leaves=2,spines=1,hosts=%d,host-rate=10000,fabric-rate=%g", estimateHosts, mbit), d)
+	c, err := testbedConfig(o, fmt.Sprintf("leaf-spine:leaves=2,spines=1,hosts=%d,host-rate=%g,fabric-rate=%g", estimateHosts, valueOf(o, hostRate, 10_000), mbit), d)
 	if err != nil {
 		return c, nil, err
 	}

@@ -104,13 +104,54 @@ func TestDrawnMappings(t *testing.T) {
 	}
 }
 
-// Where the times of Fig. 5.11 are recorded makes a difference that the row could fail by.
-func TestRecorded_isNotVacuous(t *testing.T) {
+// Where the times of Fig. 5.11 are recorded makes a difference that the row could fail by, and
+// so do the hosts' rates. With 2.5 Gbit/s, which are no value, it could not.
+func TestFigure511_isNotVacuous(t *testing.T) {
 	e := figure511()
-	v := e.Decisions[0].Values[0]
-	if rows, _ := passingWith(t, e, v); len(rows) > 0 {
-		t.Errorf("%q pass with a mutant", rows)
+	for _, d := range e.Decisions {
+		for _, v := range d.Values {
+			if rows, _ := passingWith(t, e, v); len(rows) > 0 {
+				t.Errorf("%s, %s: %q pass with a mutant", d.Parameter, v.Name, rows)
+			}
+		}
 	}
+	slow := papers.DecisionValue{Name: "2.5 Gbit/s", Replace: map[string]string{hostRate: "2500"}}
+	if rows, moved := passingWith(t, e, slow); len(rows) != 1 || moved != 1 {
+		t.Errorf("hosts of 2.5 Gbit/s: %d rows are moved, of which %q pass with a mutant", moved, rows)
+	}
+}
+
+// No number of core switches joins more ports than half of those of a lower switch.
+func TestFolded(t *testing.T) {
+	for _, c := range []struct{ ports, upper, want int }{{28, 0, 28 * 14}, {28, 16, 28 * 14}, {32, 24, 32 * 16}, {64, 16, 64 * 16}, {96, 4, 96 * 4}} {
+		if got := folded(c.ports, c.upper); got != c.want {
+			t.Errorf("%d switches above of %d ports: %d, want %d", c.upper, c.ports, got, c.want)
+		}
+	}
+}
+
+// What sameIDMappings says of all mappings is so of as many as a run has.
+func TestSameIDMappings(t *testing.T) {
+	for _, m := range methods {
+		if m.name != "two-level table" {
+			continue
+		}
+		tree, f, err := fabricOf(m.fabric)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := range 200 {
+			to, err := sameIDOutgoing.make(tree, derive(1, n))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if part := m.part(f, to, 1); part < .5-1e-9 || part > .5+1e-9 {
+				t.Fatalf("%v: %v", to, part)
+			}
+		}
+		return
+	}
+	t.Fatal("there is no two-level table")
 }
 
 // Click's table has 127 buckets at first, and more than half as many as entries ever after.

@@ -44,14 +44,14 @@ func (l likeness) plus(m likeness) likeness {
 	return likeness{l.receivers + m.receivers, l.local + m.local, l.podPairs + m.podPairs}
 }
 
-// compare puts mappings in order by how much can be carried: by receivers, by what is local,
-// and by how many pods there are for each to send to.
+// compare orders mappings by how much of them a fabric can carry: by receivers, then by local
+// flows, then by pairs of pods.
 func (l likeness) compare(m likeness) int {
 	return cmp.Or(cmp.Compare(l.receivers, m.receivers), cmp.Compare(l.local, m.local), cmp.Compare(l.podPairs, m.podPairs))
 }
 
-// atQuantile is the number of the one of some mappings, or sets of them, below which are so
-// many percent.
+// atQuantile is the number of the mapping, or set of mappings, at a quantile of all in that
+// order.
 func atQuantile(all []likeness, percent float64) int {
 	order := make([]int, len(all))
 	for i := range order {
@@ -61,12 +61,11 @@ func atQuantile(all []likeness, percent float64) int {
 	return order[int(percent/100*float64(len(order)-1)+.5)]
 }
 
-// drawnMappings is which ones the thesis has run: quantiles of those that are drawn.
+// drawnMappings are other mappings than all of those that are drawn: the ones at quantiles
+// of what they are like. Quantiles of likeness do not span what comes out of mappings, so no
+// row is immovable by them.
 func drawnMappings(parameter, of string, about ...string) papers.Decision {
-	d := papers.Decision{
-		Parameter: parameter, About: about,
-		Ends: fmt.Sprintf("from %s the ends are taken, and quantiles between, by how many hosts receive and how many flows stay in a pod", of),
-	}
+	d := papers.Decision{Parameter: parameter, About: about}
 	for _, percent := range []int{0, 10, 25, 50, 75, 90, 100} {
 		d.Values = append(d.Values, papers.DecisionValue{
 			Name:    fmt.Sprintf("at %d %% of %s", percent, of),
@@ -76,12 +75,22 @@ func drawnMappings(parameter, of string, about ...string) papers.Decision {
 	return d
 }
 
-// fitWith has every value of a decision replace something else, too, that is fitted.
-func fitWith(d papers.Decision, name, as string) papers.Decision {
+// fitted is a decision each of whose values is a fit.
+func fitted(d papers.Decision) papers.Decision {
 	d.Ends = ""
+	d.Values = slices.Clone(d.Values)
+	for i := range d.Values {
+		d.Values[i].Fitted = true
+	}
+	return d
+}
+
+// fitWith is a decision each of whose values replaces something else, too, by a fit.
+func fitWith(d papers.Decision, name, as string) papers.Decision {
+	d = fitted(d)
 	for i := range d.Values {
 		d.Values[i].Replace = maps.Clone(d.Values[i].Replace)
-		d.Values[i].Replace[name], d.Values[i].Fitted = as, true
+		d.Values[i].Replace[name] = as
 	}
 	return d
 }

@@ -62,27 +62,27 @@ func table43() papers.Experiment {
 			{Name: "global first fit hashes", About: []string{"GFF"}, Replace: map[string]string{"GFF": ""}},
 		},
 		Decisions: []papers.Decision{
-			// A subnet has several paths, of which a hash of fields of the packet chooses (§2.2.1):
-			// by the destination's address (§4.4.2), or by the 10-tuple (§4.2). Of subnets that are
-			// pods one by the prefix alone has one path for each, and routers that keep one of equal
-			// routes have one for all. These two were thought of since the thesis' figures for
-			// strides are those of one path for a pod, and are fits.
-			{Parameter: "what the simulator's ECMP hashes", About: []string{"ECMP"},
+			// A subnet has several paths, and a hash of fields of the packet chooses one of them
+			// (§2.2.1). The thesis hashes the destination's address (§4.4.2) or the 10-tuple (§4.2).
+			// Two values are fits: we thought of them because the thesis' figures for strides are
+			// those of one path for a pod. If subnets are pods and the hash takes the prefix alone,
+			// each pod has one path. If routers keep one of equal routes, all flows have one.
+			{Parameter: "fields that the simulator's ECMP hashes", About: []string{"ECMP"},
 				Ends: "the address, all of the flow, the prefix of the pod, or nothing", Discrete: true,
 				Values: []papers.DecisionValue{
 					{Name: "the flow", Replace: map[string]string{"ECMP": "by flow"}},
 					{Name: "the destination's pod", Replace: map[string]string{"ECMP": "by pod"}, Fitted: true},
 					{Name: "nothing: one of equal routes is kept", Replace: map[string]string{"ECMP": "first"}, Fitted: true},
 				}},
-			{Parameter: "what a flow does for which global first fit finds no path", About: []string{"GFF"},
+			{Parameter: "path of a flow for which global first fit finds none", About: []string{"GFF"},
 				Ends: "it hashes, or has the first path, or that of its pod", Discrete: true,
 				Values: []papers.DecisionValue{
 					{Name: "takes the first path", Replace: map[string]string{"GFF": "GFF, else first"}},
 					{Name: "takes the path of its destination's pod", Replace: map[string]string{"GFF": "GFF, else by pod"}},
 				}},
-			drawnMappings("which mapping of a random pattern the thesis has run", "200", "random", "staggered"),
-			// Both are open at once; this is as fitted as the one of them.
-			fitWith(drawnMappings("which mapping, where one of equal routes is kept", "200", "ECMP"), "ECMP", "first"),
+			drawnMappings("mapping of a random pattern", "200", "random", "staggered"),
+			// Both parameters are open at once. The one route is a fit, and so is this.
+			fitWith(drawnMappings("mapping of a random pattern, where one of equal routes is kept", "200", "ECMP"), "ECMP", "first"),
 		},
 		Run: runTable43,
 	}

@@ -52,10 +52,10 @@ func table44() papers.Experiment {
 		},
 		Mutants: []papers.Mutant{{Name: "simulated annealing hashes", About: []string{"iterations"}, Replace: map[string]string{"SA": ""}}},
 		Decisions: []papers.Decision{
-			{Parameter: "how often the simulator schedules", About: []string{"iterations"},
+			{Parameter: "period of the simulator's scheduling", About: []string{"iterations"},
 				// The testbed's 5 s are its switches' limit, below 1 s the thesis calls possible (§4.3.4).
 				Values: []papers.DecisionValue{{Name: "every second", Replace: map[string]string{"period": "1"}}}},
-			{Parameter: "the first state", About: []string{"iterations"},
+			{Parameter: "first state", About: []string{"iterations"},
 				Ends: "cores go to the hosts of a pod in their order, spread, or at random", Discrete: true,
 				Values: []papers.DecisionValue{
 					{Name: "in the hosts' order", Replace: map[string]string{"first state": "order"}},

@@ -49,13 +49,13 @@ func table47() papers.Experiment {
 			{Name: "no switch reports its flows", About: []string{"flows"}, Replace: map[string]string{"reports": ""}},
 		},
 		Decisions: []papers.Decision{
-			{Parameter: "which switches are told of a flow's path", About: []string{"flows"},
+			{Parameter: "switches that are told of a flow's path", About: []string{"flows"},
 				Ends: "at least one of a flow that is moved, at most all on its way",
 				Values: []papers.DecisionValue{
 					{Name: "one", Replace: map[string]string{"updates": "one"}},
 					{Name: "all on its way", Replace: map[string]string{"updates": "all"}},
 				}},
-			{Parameter: "which switches report a flow", About: []string{"flows"},
+			{Parameter: "switches that report a flow", About: []string{"flows"},
 				Ends:   "its edge switch or all on its way",
 				Values: []papers.DecisionValue{{Name: "all on its way", Replace: map[string]string{"reports": "all"}}}},
 		},

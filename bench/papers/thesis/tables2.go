@@ -24,12 +24,13 @@ func fatTreeSwitches(k int) int { return 5 * k * k / 4 }
 
 // folded is how many ports two layers of p-port switches offer below without
 // oversubscription, with so many switches in the upper one, 0 for the most: p/2, since a
-// switch of the lower layer has half of its ports above, and one for each of the upper.
+// switch of the lower layer has half of its ports above, and one for each of the upper. More
+// than these cannot be joined.
 func folded(p, upper int) int {
 	if upper == 0 {
 		upper = p / 2
 	}
-	return upper * p
+	return min(upper, p/2) * p
 }
 
 // designs counts what the tables of chapter 2 do, or what stands for it.
@@ -67,15 +68,20 @@ var tables2Setting = []papers.Parameter{
 	chosen("costs", "not compared, but for the product of two numbers of one sentence of the thesis, which scores nothing", "they are the prices of switches by vendor and year, which the thesis does not list"),
 }
 
-// coresByPaths is how many core switches a switch of the layer below has paths to, by what the
-// thesis says of ECMP. Without a limit it has as many as ports up.
-var coresByPaths = papers.Decision{
-	Parameter: "core switches of the hierarchy", About: []string{"hierarchy"},
-	Ends: "16 are the most that ECMP of enterprise routers has (§2.3.1), 4 what most switches have (§3.1.1), and half of the ports the most without ECMP's limit", Discrete: true,
-	Values: []papers.DecisionValue{
-		{Name: "16, ECMP's most", Replace: map[string]string{"core switches": "16"}},
-		{Name: "4, ECMP's of most switches", Replace: map[string]string{"core switches": "4"}},
-	},
+// coresByPaths are other numbers of core switches. 16 and 24 are fits: they were read from
+// Table 2.1. That enterprise-scale routers have 16-way ECMP at most (§2.3.1) is said of
+// routing tables, and the hierarchies of 140 and 768 ports have more. 4 is what ECMP of most
+// switches has (§3.1.1).
+func coresByPaths(ends, nearest string) papers.Decision {
+	return papers.Decision{
+		Parameter: "core switches of the hierarchy", About: []string{"hierarchy"},
+		Ends: ends, Nearest: nearest, Discrete: true,
+		Values: []papers.DecisionValue{
+			{Name: "4, ECMP's of most switches", Replace: map[string]string{"core switches": "4"}},
+			{Name: "16", Replace: map[string]string{"core switches": "16"}, Fitted: true},
+			{Name: "24", Replace: map[string]string{"core switches": "24"}, Fitted: true},
+		},
+	}
 }
 
 var tables2Mutants = []papers.Mutant{
@@ -91,8 +97,9 @@ func table21() papers.Experiment {
 			chosen("a port of 10 Gbit/s", "is that of 10 hosts", "the ratio of the rates; the thesis has no formula"),
 			chosen("ports of the smallest high-end switches", "28, 32 and 64", "the text that we have has lost the column; these are the ports of 2002, 2004 and 2006 as we recall them from the table's first version (SIGCOMM 2008, Table 2)"),
 		}, tables2Setting...),
-		Mutants:   tables2Mutants,
-		Decisions: []papers.Decision{coresByPaths},
+		Mutants: tables2Mutants,
+		// No ends: the ports of the smallest are not stated, either.
+		Decisions: []papers.Decision{coresByPaths("", "")},
 		Run:       runTable21,
 	}
 }
@@ -108,7 +115,7 @@ func runTable21(_ context.Context, o papers.Options) (*papers.Outcome, error) {
 		out.Rows = append(out.Rows, papers.Within(label, "hosts", float64(r.hosts), d.fatTree(r.ports), tolerance),
 			papers.Info(label, "switches per 1,000 hosts", 1000*float64(fatTreeSwitches(r.ports))/float64(fatTreeHosts(r.ports))))
 	}
-	explain(out, o, "the thesis' hierarchies of 28, 64 and 128 ports have as many hosts as 16 core switches join, which are as many as ECMP has paths at most (§2.3.1: enterprise-scale routers allow for a maximum of 16-way ECMP); that of 32 ports has as many as 24 join, for which there is no reason in the text; from 140 ports on core switches are half of the ports")
+	explain(out, o, "the thesis' hierarchies of 28, 64 and 128 ports have as many hosts as 16 times their ports of 10 hosts each, that of 32 ports as 24 times, and from 140 ports on as half of the ports times these; we know no reason for 16 and 24, and switches of 28 and 32 ports cannot join so many core switches without oversubscription, since half of their ports are 14 and 16")
 	return unchanged(out, o), nil
 }
 
@@ -124,12 +131,15 @@ func table22() papers.Experiment {
 	return papers.Experiment{
 		Name: "thesis-t2.2", Source: "thesis §2.1.3, Table 2.2",
 		Title:   "the largest clusters of hosts with 10 Gbit/s without oversubscription: computed, costs left out",
-		Setting: append([]papers.Parameter{chosen("a port of 40 Gbit/s", "is that of 4 hosts of 10 Gbit/s", "the ratio of the rates; the thesis has no formula, and its table is as if it were that of 10")}, tables2Setting...),
+		Setting: append([]papers.Parameter{stated("a port of 40 Gbit/s", "is that of 4 hosts: Table 2.2 is of 10GigE hosts and an oversubscription ratio of 1:1, by 40GigE switches for aggregation and core layers (§2.1.3)")}, tables2Setting...),
 		Mutants: tables2Mutants,
-		Decisions: []papers.Decision{coresByPaths, {
+		Decisions: []papers.Decision{coresByPaths(
+			"a switch of the layer below joins half as many core switches as it has ports, or as many as ECMP has paths",
+			"half of the ports is the most without oversubscription, fewer join fewer hosts, and the thesis has more",
+		), {
 			Parameter: "hosts per port of the aggregation layer", About: []string{"hierarchy"},
 			// 10 is the ratio of Table 2.1.
-			Against: "the ports are of 40 Gbit/s and the hosts of 10: the ratio is 4",
+			Against: "Table 2.2: \"The maximum possible cluster size, for 10GigE hosts and an oversubscription ratio of 1:1\", by \"40GigE switches for aggregation and core layers\" (§2.1.3): ten such hosts a port are 2.5:1",
 			Values:  []papers.DecisionValue{{Name: "10", Replace: map[string]string{"hosts per port": "10"}, Fitted: true}},
 		}},
 		Run: runTable22,
