@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"weft/internal/dataplane"
 	"weft/internal/hostprog"
 	"weft/internal/overview"
+	"weft/internal/service"
 	"weft/internal/switchd"
 )
 
@@ -135,6 +137,40 @@ func TestStatus_ready(t *testing.T) {
 	}
 	wantError(t, "status --ready --socket /nonexistent/status.sock", "/nonexistent/status.sock")
 	wantError(t, "status --ready --json --socket x", "--ready", "exclude each other")
+}
+
+// --wait waits for a daemon that is not there yet, then for one that sends plain, and no longer
+// than it says.
+func TestStatus_wait(t *testing.T) {
+	wantError(t, "status --wait 1s", "--wait=1s", "--ready")
+	wantError(t, "status --ready --wait -1s", "--wait=-1s")
+	wantError(t, "status --ready --wait 1ms --socket /nonexistent/status.sock", "/nonexistent/status.sock")
+	socket := filepath.Join(t.TempDir(), "s")
+	asked := 0
+	f := statusFlags{ready: true, wait: time.Hour}
+	status := daemon.Status{Address: "10.0.0.2", Encapsulation: "ipip", State: daemon.StateAway, Reach: &daemon.ReachStatus{Racks: 7}}
+	var out bytes.Buffer
+	err := f.run(t.Context(), &out, func(ctx context.Context) ([]byte, error) {
+		switch asked++; asked {
+		case 3:
+			l, err := service.ServeStatus(socket, nil, func() any { return status }, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		case 5:
+			status.State = daemon.StateWorking
+		}
+		return askStatus(ctx, socket)
+	})
+	if err != nil || asked != 5 || !strings.HasPrefix(out.String(), "host 10.0.0.2: SPRAYED") {
+		t.Errorf("asked %d times: %v, %q", asked, err, &out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.run(ctx, &out, func(context.Context) ([]byte, error) { return nil, errors.New("nobody answers") }); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
 }
 
 // --watch prints one screen after the other, with what happened in between, until it is
