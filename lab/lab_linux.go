@@ -28,8 +28,8 @@ type Lab struct {
 	// Repaired has a sentence for each thing that Up mended in a lab that existed already.
 	Repaired []string
 
-	lock  *labLock // of an ephemeral lab
-	built int64    // labState.Built
+	lock     *labLock // of an ephemeral lab
+	instance string   // labState.Instance
 
 	classifiers *Classifiers // nil without
 
@@ -75,7 +75,7 @@ func Open(name string) (*Lab, error) {
 }
 
 func newLab(cfg Config, s *labState) *Lab {
-	return &Lab{Config: cfg, Notes: s.Notes, built: s.Built, nodes: make(map[topology.NodeID]*nodeHandle),
+	return &Lab{Config: cfg, Notes: s.Notes, instance: s.Instance, nodes: make(map[topology.NodeID]*nodeHandle),
 		silencers: make(map[FailureMode]*ebpf.Program), subflowers: make(map[topology.NodeID]*subflower)}
 }
 

@@ -17,7 +17,7 @@ type labState struct {
 	labSettings
 	Ready     bool     `json:"ready"`     // built to the end
 	Ephemeral bool     `json:"ephemeral"` // belongs to a process, and is to go with it
-	Built     int64    `json:"built"`     // when, which tells labs of one name apart: ns since 1970
+	Instance  string   `json:"instance"`  // tells labs of one name apart: random
 	Notes     []string `json:"notes,omitempty"`
 	Failures  failures `json:"failures,omitempty"`
 }
@@ -58,7 +58,7 @@ func writeState(name string, s labState) error {
 // One that was built in its place does not count. It is safe for concurrent use.
 func (l *Lab) Gone() bool {
 	s, err := readState(l.Config.Name)
-	return err == nil && (s == nil || !s.Ready || s.Built != l.built)
+	return err == nil && (s == nil || !s.Ready || s.Instance != l.instance)
 }
 
 // unready has all who look at a lab's state know that it is about to go.

@@ -2,11 +2,11 @@ package lab
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -99,7 +99,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 		mine.Notes = append(mine.Notes, "flows are classified while weft lab agents runs; without it the two-level tables choose")
 	}
 	if err == nil {
-		mine.Ready, mine.Built = true, time.Now().UnixNano()
+		mine.Ready, mine.Instance = true, rand.Text()
 		err = writeState(cfg.Name, mine)
 	}
 	if err != nil {

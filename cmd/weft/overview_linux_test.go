@@ -11,6 +11,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -146,25 +147,28 @@ func TestStatus_wait(t *testing.T) {
 	wantError(t, "status --ready --wait -1s", "--wait=-1s")
 	wantError(t, "status --ready --wait 1ms --socket /nonexistent/status.sock", "/nonexistent/status.sock")
 	socket := filepath.Join(t.TempDir(), "s")
-	asked := 0
+	var asked atomic.Int32 // the daemon's side reads it
 	f := statusFlags{ready: true, wait: time.Hour}
-	status := daemon.Status{Address: "10.0.0.2", Encapsulation: "ipip", State: daemon.StateAway, Reach: &daemon.ReachStatus{Racks: 7}}
+	status := func() any {
+		state := daemon.StateAway
+		if asked.Load() >= 5 {
+			state = daemon.StateWorking
+		}
+		return daemon.Status{Address: "10.0.0.2", Encapsulation: "ipip", State: state, Reach: &daemon.ReachStatus{Racks: 7}}
+	}
 	var out bytes.Buffer
 	err := f.run(t.Context(), &out, func(ctx context.Context) ([]byte, error) {
-		switch asked++; asked {
-		case 3:
-			l, err := service.ServeStatus(socket, nil, func() any { return status }, nil)
+		if asked.Add(1) == 3 {
+			l, err := service.ServeStatus(socket, nil, status, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { l.Close() })
-		case 5:
-			status.State = daemon.StateWorking
 		}
 		return askStatus(ctx, socket)
 	})
-	if err != nil || asked != 5 || !strings.HasPrefix(out.String(), "host 10.0.0.2: SPRAYED") {
-		t.Errorf("asked %d times: %v, %q", asked, err, &out)
+	if err != nil || asked.Load() != 5 || !strings.HasPrefix(out.String(), "host 10.0.0.2: SPRAYED") {
+		t.Errorf("asked %d times: %v, %q", asked.Load(), err, &out)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
