@@ -213,7 +213,7 @@ func (c Config) checkRate() error {
 	}
 	for l := range c.plant().Links() {
 		if mbit := c.linkRate(l.ID); mbit < minRateMbit || mbit > maxRateMbit {
-			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s must be from %g to %d", c.Name, c.plant().LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
+			return fmt.Errorf("lab %s: link %s: rate %g Mbit/s must be from %g to %d: change it in the topology, or leave rates out there, and --rate sets them", c.Name, c.plant().LinkName(l.ID), mbit, minRateMbit, maxRateMbit)
 		}
 	}
 	return nil

@@ -41,6 +41,9 @@ func tearDown(name string) (r DownReport, err error) {
 	if err != nil {
 		return r, err
 	}
+	if err := unready(name); err != nil {
+		return r, err
+	}
 	if err := stopRouting(name); err != nil {
 		return r, err
 	}

@@ -28,7 +28,8 @@ type Lab struct {
 	// Repaired has a sentence for each thing that Up mended in a lab that existed already.
 	Repaired []string
 
-	lock *labLock // of an ephemeral lab
+	lock     *labLock // of an ephemeral lab
+	instance string   // labState.Instance
 
 	classifiers *Classifiers // nil without
 
@@ -70,11 +71,11 @@ func Open(name string) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
-	return newLab(cfg, state.Notes), nil
+	return newLab(cfg, state), nil
 }
 
-func newLab(cfg Config, notes []string) *Lab {
-	return &Lab{Config: cfg, Notes: notes, nodes: make(map[topology.NodeID]*nodeHandle),
+func newLab(cfg Config, s *labState) *Lab {
+	return &Lab{Config: cfg, Notes: s.Notes, instance: s.Instance, nodes: make(map[topology.NodeID]*nodeHandle),
 		silencers: make(map[FailureMode]*ebpf.Program), subflowers: make(map[topology.NodeID]*subflower)}
 }
 

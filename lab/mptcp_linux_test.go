@@ -98,7 +98,7 @@ func TestLab_mptcpSubflows(t *testing.T) {
 	if err := l.EnableMPTCP(2 * MPTCPSubflows); err != nil {
 		t.Fatal(err)
 	}
-	other := newLab(l.Config, nil)
+	other := newLab(l.Config, &labState{})
 	other.announced = true // the ports are in use
 	if err := other.EnableMPTCP(MPTCPSubflows); err != nil {
 		t.Fatal(err)

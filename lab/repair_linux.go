@@ -190,7 +190,7 @@ func (r *labRepair) configure(n topology.Node) error {
 
 // fail makes links fail again that are to and do not.
 func (r *labRepair) fail() error {
-	l := newLab(r.cfg, nil)
+	l := newLab(r.cfg, &labState{})
 	defer l.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,6 +17,7 @@ type labState struct {
 	labSettings
 	Ready     bool     `json:"ready"`     // built to the end
 	Ephemeral bool     `json:"ephemeral"` // belongs to a process, and is to go with it
+	Instance  string   `json:"instance"`  // tells labs of one name apart: random
 	Notes     []string `json:"notes,omitempty"`
 	Failures  failures `json:"failures,omitempty"`
 }
@@ -51,6 +52,23 @@ func writeState(name string, s labState) error {
 		return kernel.Explain(err)
 	}
 	return os.Rename(tmp, statePath(name))
+}
+
+// Gone reports whether the lab that was opened is no more: it has been taken down, or that has begun.
+// One that was built in its place does not count. It is safe for concurrent use.
+func (l *Lab) Gone() bool {
+	s, err := readState(l.Config.Name)
+	return err == nil && (s == nil || !s.Ready || s.Instance != l.instance)
+}
+
+// unready has all who look at a lab's state know that it is about to go.
+func unready(name string) error {
+	s, err := readState(name)
+	if err != nil || s == nil || !s.Ready {
+		return err
+	}
+	s.Ready = false
+	return writeState(name, *s)
 }
 
 func removeState(name string) error {

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"slices"
@@ -71,7 +72,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 		same := state.labSettings == cfg.settings()
 		switch {
 		case same && !ephemeral:
-			l := newLab(cfg, state.Notes)
+			l := newLab(cfg, state)
 			l.Reused = true
 			if l.Repaired, err = repairLab(ctx, cfg, state); err != nil {
 				return nil, err
@@ -98,7 +99,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 		mine.Notes = append(mine.Notes, "flows are classified while weft lab agents runs; without it the two-level tables choose")
 	}
 	if err == nil {
-		mine.Ready = true
+		mine.Ready, mine.Instance = true, rand.Text()
 		err = writeState(cfg.Name, mine)
 	}
 	if err != nil {
@@ -107,7 +108,7 @@ func upLocked(ctx context.Context, cfg Config, ephemeral bool) (*Lab, error) {
 		}
 		return nil, err
 	}
-	l := newLab(cfg, mine.Notes)
+	l := newLab(cfg, &mine)
 	l.awaitLinks(ctx)
 	if err := l.RefreshBalance(); err != nil {
 		l.Close()

@@ -1,6 +1,7 @@
 package permutation
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 
@@ -11,35 +12,55 @@ import (
 // RandomOf returns for each host of a graph the host that it sends to. It is random, but packets of
 // all pairs bounce at switches of as high a tier as there is, or at any if no permutation does that.
 // It is an error if there is none whose pairs all have racks of their own.
-func RandomOf(g *graph.Graph, seed uint64) ([]topology.NodeID, error) {
-	tiers := make([][]int, g.NumHosts()) // of the lowest bouncing switch of a pair; 0: none
+// It ends early if ctx does.
+func RandomOf(ctx context.Context, g *graph.Graph, seed uint64) ([]topology.NodeID, error) {
+	rack, racks := racksOf(g)
+	tiers := make([][]int, len(racks)) // of the lowest bouncing switch between two racks; 0: none
 	highest := 0
-	for a := range tiers {
-		tiers[a] = make([]int, g.NumHosts())
-		for b := range tiers[a] {
-			tiers[a][b] = bounceTier(g, graph.NodeID(a), graph.NodeID(b))
+	for a := range racks {
+		tiers[a] = make([]int, len(racks))
+		for b := range racks {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			tiers[a][b] = bounceTier(g, racks[a], racks[b])
 			highest = max(highest, tiers[a][b])
 		}
 	}
 	for least := highest; least > 0; least-- {
 		m := matching{
 			rng:   rand.New(rand.NewPCG(seed, 0x7065726d)),
-			sends: func(a, b int) bool { return tiers[a][b] >= least },
+			sends: func(a, b int) bool { return tiers[rack[a]][rack[b]] >= least },
 		}
-		if to, ok := m.of(g.NumHosts()); ok {
-			return to, nil
+		to, ok, err := m.of(ctx, g.NumHosts())
+		if ok || err != nil {
+			return to, err
 		}
 	}
 	return nil, fmt.Errorf("in no permutation do all of the %d hosts send to another rack that a path leads to", g.NumHosts())
 }
 
-// bounceTier returns the tier of the lowest switch where packets of a pair bounce; 0 if there is none.
-func bounceTier(g *graph.Graph, a, b graph.NodeID) (least int) {
-	paths := g.Paths(a, b)
-	if a == b || paths.Direct {
-		return 0
+// racksOf returns each host's rack, and the edge switches of each rack. Hosts of one have the same,
+// and with them the same paths.
+func racksOf(g *graph.Graph) (rack []int, racks [][]graph.NodeID) {
+	numbers := make(map[string]int)
+	for h := range graph.NodeID(g.NumHosts()) {
+		edges := g.Edges(h)
+		key := fmt.Sprint(edges)
+		n, ok := numbers[key]
+		if !ok {
+			n = len(racks)
+			numbers[key], racks = n, append(racks, edges)
+		}
+		rack = append(rack, n)
 	}
-	for _, p := range paths.List {
+	return rack, racks
+}
+
+// bounceTier returns the tier of the lowest switch where packets between two racks bounce; 0 if
+// there is none.
+func bounceTier(g *graph.Graph, a, b []graph.NodeID) (least int) {
+	for _, p := range g.Between(a, b).List { // empty if they have an edge switch in common
 		if tier := g.Node(p.Bounce).Tier; least == 0 || tier < least {
 			least = tier
 		}
@@ -55,23 +76,26 @@ type matching struct {
 	tried  []bool
 }
 
-// of returns the receivers of n senders; false if there are no such.
-func (m *matching) of(n int) ([]topology.NodeID, bool) {
+// of returns the receivers of n senders; false if there are no such. Its error is ctx's.
+func (m *matching) of(ctx context.Context, n int) ([]topology.NodeID, bool, error) {
 	m.sender = make([]int, n)
 	for b := range m.sender {
 		m.sender[b] = -1
 	}
 	for _, a := range m.rng.Perm(n) {
+		if err := ctx.Err(); err != nil {
+			return nil, false, err
+		}
 		m.tried = make([]bool, n)
 		if !m.match(a) {
-			return nil, false
+			return nil, false, nil
 		}
 	}
 	to := make([]topology.NodeID, n)
 	for b, a := range m.sender {
 		to[a] = topology.NodeID(b)
 	}
-	return to, true
+	return to, true, nil
 }
 
 // match finds a receiver for a, if others take another one.

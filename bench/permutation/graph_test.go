@@ -1,6 +1,8 @@
 package permutation
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -23,11 +25,11 @@ func TestRandomOf_isAPermutationAcrossPods(t *testing.T) {
 	}
 	orders := make(map[string]bool)
 	for seed := range uint64(20) {
-		to, err := RandomOf(g, seed)
+		to, err := RandomOf(t.Context(), g, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _ := RandomOf(g, seed)
+		again, _ := RandomOf(t.Context(), g, seed)
 		if !slices.Equal(to, again) {
 			t.Fatalf("seed %d: two permutations: %v, %v", seed, to, again)
 		}
@@ -69,7 +71,7 @@ func unequal(t *testing.T, racks ...int) *graph.Graph {
 func TestRandomOf_unequalRacks(t *testing.T) {
 	g := unequal(t, 3, 1, 2)
 	for seed := range uint64(20) {
-		to, err := RandomOf(g, seed)
+		to, err := RandomOf(t.Context(), g, seed)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +81,16 @@ func TestRandomOf_unequalRacks(t *testing.T) {
 			}
 		}
 	}
-	if to, err := RandomOf(unequal(t, 3, 1), 1); err == nil || !strings.Contains(err.Error(), "4 hosts") {
+	if to, err := RandomOf(t.Context(), unequal(t, 3, 1), 1); err == nil || !strings.Contains(err.Error(), "4 hosts") {
 		t.Errorf("three of four hosts in a rack: %v, %v", to, err)
+	}
+}
+
+// Who interrupts it need not wait for all paths of a large graph.
+func TestRandomOf_interrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if to, err := RandomOf(ctx, unequal(t, 1, 1), 1); !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, %v", to, err)
 	}
 }

@@ -62,10 +62,9 @@ func (t *graphLab) Supports(r Row) error {
 		return (&namespaces{config: t.config}).Supports(r)
 	}
 	for h := range graph.NodeID(t.config.Graph.NumHosts()) {
-		n := t.config.Graph.Node(h)
-		a := operator.Embedded(n, false)
-		if !a.IsValid() {
-			return fmt.Errorf("host %s has no address for a stack of its own: give it one under prefixes, such as [192.168.1.130/32], for which the switches have a route", n.Name)
+		a, err := embeddedAddress(t.config.Graph, h)
+		if err != nil {
+			return err
 		}
 		if _, err := topology.FromGraph(t.config.Graph, a); err != nil {
 			return err

@@ -252,6 +252,8 @@ var badValues = []badInput{
 	{"sim permutation --topology fat-tree:k=4,host-rate=100,fabric-rate=100,core-rate=100 --policy magic", "", wrong, []string{"magic", "drb"}},
 	{"sim permutation --topology fat-tree:k=4 --bytes 0", "", wrong, []string{"--bytes=0", "1 or more"}},
 	{"sim permutation --topology fat-tree:k=4,host-rate=100,fabric-rate=100,core-rate=100 --csv DIR/no/r.csv", "", wrong, []string{"--csv=", "no such directory"}},
+	{"sim permutation --topology fat-tree:k=4,host-rate=100,fabric-rate=100,core-rate=100 --csv -", "", wrong, []string{"--csv=-", "/dev/stdout"}},
+	{"status --wait 1m", "", wrong, []string{"--wait=1m0s", "--ready"}},
 	{"sim permutation --topology fat-tree:k=4,host-rate=100,fabric-rate=100,core-rate=100 --json=maybe", "", wrong, []string{"--json=maybe", "true"}},
 	{"bench resequencer --cases nosuch", "", wrong, []string{"--cases", `"nosuch"`, "known"}},
 	{"bench resequencer --impls nosuch", "", wrong, []string{"--impls", `"nosuch"`, "known"}},

@@ -141,7 +141,7 @@ func runDemo(ctx context.Context, o demoOptions, cmd *cobra.Command) (err error)
 	if err := o.check(); err != nil {
 		return err
 	}
-	t, err := o.readFabric()
+	t, err := o.readFabric(ctx)
 	if err != nil {
 		return err
 	}
@@ -221,6 +221,7 @@ func (o *demoOptions) packetTime() time.Duration {
 
 // measureAll runs the rows that the fabric supports.
 func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
+	var failed error
 	for _, row := range rows {
 		if err := d.bed.Supports(row); err != nil {
 			d.note(fmt.Sprintf("%s is left out: %v", row.Name, err))
@@ -229,11 +230,19 @@ func (d *demo) measureAll(ctx context.Context, rows []testbed.Row) error {
 			}
 			continue
 		}
-		if err := d.measure(ctx, row); err != nil {
+		switch err := d.measure(ctx, row); {
+		case err == nil:
+		case ctx.Err() != nil:
 			return err
+		default: // what others have measured stays
+			d.note(fmt.Sprintf("%s is left out: %v", row.Name, err))
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", row.Name, err))
 		}
 	}
-	if len(d.outcomes) == 0 {
+	switch {
+	case len(d.outcomes) == 0 && failed != nil:
+		return failed
+	case len(d.outcomes) == 0:
 		return fmt.Errorf("none of --policies %s runs %s", strings.Join(d.options.policies, ","), d.bed.Kind())
 	}
 	return nil
@@ -246,9 +255,6 @@ func (d *demo) decide() error {
 		return nil
 	}
 	if err := testbed.CanUseNamespaces(); err != nil {
-		if _, ok := d.topology.(graphFabric); ok {
-			return fmt.Errorf("--topology %s: it is a graph, for which the demo builds network namespaces: %w; weft sim permutation --topology %s simulates it", o.topology, err, o.topology)
-		}
 		if o.fabric == "netns" {
 			return fmt.Errorf("--fabric=netns: %w; --fabric=memory needs nothing of this", err)
 		}
@@ -314,7 +320,7 @@ func (d *demo) measure(ctx context.Context, row testbed.Row) error {
 			if ctx.Err() != nil {
 				return errors.New("interrupted")
 			}
-			return fmt.Errorf("%s: %w", row.Name, err)
+			return err
 		}
 		out.runs = append(out.runs, r)
 	}

@@ -2,17 +2,23 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"weft/bench/permutation"
+	"weft/bench/testbed"
 	"weft/internal/slowtest"
+	"weft/topology"
 )
 
 // demoLab is the name of a lab of this process's demo.
@@ -31,6 +37,8 @@ func TestDemo_bad(t *testing.T) {
 	wantError(t, "demo --policies=", "--policies")
 	wantError(t, "demo --fabric memory --policies kernel-ecmp --report "+os.DevNull, "none of --policies kernel-ecmp runs in memory")
 	wantError(t, "demo --fabric memory --report "+t.TempDir(), "--report", "is a directory")
+	wantError(t, "demo --fabric memory --report -", "--report=-", "/dev/stdout")
+	wantError(t, "demo --fabric memory --report "+os.DevNull+" --csv -", "--csv=-", "/dev/stdout")
 	wantError(t, "demo --fabric memory --hold -1s", "--hold")
 	wantError(t, "demo --fabric memory --report /nonexistent/report.html", "/nonexistent/report.html")
 }
@@ -207,5 +215,55 @@ func TestPace_saysShortTimes(t *testing.T) {
 		if got := pace(c.virtual, c.own); got != c.want {
 			t.Errorf("%q, want %q", got, c.want)
 		}
+	}
+}
+
+// failingBed is a fabric in which one row cannot be measured.
+type failingBed struct {
+	links int
+	row   string
+}
+
+func (failingBed) Kind() string               { return "nowhere" }
+func (failingBed) Supports(testbed.Row) error { return nil }
+func (failingBed) Close() error               { return nil }
+
+func (b failingBed) run(_ context.Context, row testbed.Row, s []permutation.Stream, _ permutation.Load) (permutation.Result, error) {
+	if row.Name == b.row || b.row == "" {
+		return permutation.Result{}, errors.New("nobody answers")
+	}
+	return permutation.Result{Mbit: make([]float64, len(s)), RTTMicros: []float64{1}, Elapsed: time.Second,
+		IdlePercent: -1, Counters: testbed.Counters{Links: make([]testbed.LinkBytes, b.links)}}, nil
+}
+
+// A row that fails is left out, with the reason, and takes nothing away from the others. If all do,
+// the demo fails.
+func TestDemo_aRowFails(t *testing.T) {
+	top, err := topology.Parse("leaf-spine:leaves=2,spines=2,hosts=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := testbed.Select([]string{"rb", "rrb", "drb"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	measured := func(bed demoBed) (names []string, notes string, err error) {
+		var said bytes.Buffer
+		d := demo{options: demoOptions{permutations: 1, rate: 8, fabric: "netns"}, topology: computedFabric{top}, ideals: []float64{1},
+			progress: newProgress(t.Context(), ""), stderr: &said, bed: bed}
+		defer d.progress.end()
+		d.progress.plan(d.weights(rows)...)
+		err = d.measureAll(t.Context(), rows)
+		for _, o := range d.outcomes {
+			names = append(names, o.Name)
+		}
+		return names, said.String(), err
+	}
+	names, notes, err := measured(failingBed{top.NumLinks(), "rrb"})
+	if err != nil || !slices.Equal(names, []string{"rb", "drb"}) || !strings.Contains(notes, "rrb is left out: nobody answers") {
+		t.Errorf("%q, %v:\n%s", names, err, notes)
+	}
+	if names, notes, err := measured(failingBed{}); err == nil || !strings.Contains(err.Error(), "drb: nobody answers") {
+		t.Errorf("all rows fail: %q, %v:\n%s", names, err, notes)
 	}
 }

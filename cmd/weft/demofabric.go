@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"weft/bench/simfile"
 	"weft/bench/testbed"
 	"weft/internal/config"
+	"weft/internal/frr"
 	"weft/topology"
 	"weft/topology/graph"
 )
@@ -20,8 +22,8 @@ type demoFabric interface {
 	fmt.Stringer
 	NumNodes() int
 	NumLinks() int
-	// permutation says who sends to whom.
-	permutation(seed uint64) ([]permutation.Stream, error)
+	// permutation says who sends to whom. Asked again, it answers at once.
+	permutation(ctx context.Context, seed uint64) ([]permutation.Stream, error)
 	// readStreams reads a file that says so.
 	readStreams(file string) (*simfile.Streams, error)
 	// ideal is the max-min fair goodput of streams, on links of mbit where they have no rate.
@@ -62,7 +64,7 @@ func readDemoFabric(spec string, mbit float64) (demoFabric, error) {
 	if g, err = graph.New(s); err != nil {
 		return nil, usagef("--topology %s: %w", spec, err)
 	}
-	f := graphFabric{Graph: g, file: spec}
+	f := graphFabric{Graph: g, file: spec, chosen: make(map[uint64][]permutation.Stream)}
 	if f.NumHosts() < 2 {
 		return nil, usagef("--topology %s: %d hosts; give the graph two or more (tier: 0)", spec, f.NumHosts())
 	}
@@ -82,7 +84,7 @@ func readDemoFabric(spec string, mbit float64) (demoFabric, error) {
 }
 
 // readFabric reads the fabric, and who sends to whom in it.
-func (o *demoOptions) readFabric() (demoFabric, error) {
+func (o *demoOptions) readFabric(ctx context.Context) (demoFabric, error) {
 	f, err := readDemoFabric(o.topology, o.rate)
 	if err != nil {
 		return nil, err
@@ -96,10 +98,17 @@ func (o *demoOptions) readFabric() (demoFabric, error) {
 		if o.matrix, err = f.readStreams(o.traffic); err != nil {
 			return nil, fmt.Errorf("--traffic: %w", err)
 		}
+	}
+	if g, ok := f.(graphFabric); ok { // before the work, which takes long in a large one
+		if err := g.canRun(); err != nil {
+			return nil, err
+		}
+	}
+	if o.matrix != nil {
 		return f, nil
 	}
 	for i := range o.permutations {
-		if _, err := f.permutation(o.seed + uint64(i)); err != nil {
+		if _, err := f.permutation(ctx, o.seed+uint64(i)); err != nil {
 			return nil, err
 		}
 	}
@@ -109,7 +118,7 @@ func (o *demoOptions) readFabric() (demoFabric, error) {
 // computedFabric is one whose switches have weft's addresses and routes.
 type computedFabric struct{ *topology.Topology }
 
-func (f computedFabric) permutation(seed uint64) ([]permutation.Stream, error) {
+func (f computedFabric) permutation(_ context.Context, seed uint64) ([]permutation.Stream, error) {
 	return permutation.Streams(permutation.Random(f.Topology, seed)), nil
 }
 
@@ -146,20 +155,28 @@ func (f computedFabric) set(c *testbed.Config) { c.Topology = f.Topology }
 // graphFabric is one whose switches run BGP, with a user's addresses.
 type graphFabric struct {
 	*graph.Graph
-	file  string
-	known *topology.Topology // as its first host sees it
+	file   string
+	known  *topology.Topology // as its first host sees it
+	chosen map[uint64][]permutation.Stream
 }
 
 func (f graphFabric) String() string {
 	return fmt.Sprintf("%s: %d hosts, %d switches, %d links", f.file, f.NumHosts(), f.NumNodes()-f.NumHosts(), f.NumLinks())
 }
 
-func (f graphFabric) permutation(seed uint64) ([]permutation.Stream, error) {
-	to, err := permutation.RandomOf(f.Graph, seed)
-	if err != nil {
+func (f graphFabric) permutation(ctx context.Context, seed uint64) ([]permutation.Stream, error) {
+	if all, ok := f.chosen[seed]; ok {
+		return all, nil
+	}
+	to, err := permutation.RandomOf(ctx, f.Graph, seed)
+	switch {
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case err != nil:
 		return nil, usagef("--topology %s: %w; say who sends to whom by --traffic FILE", f.file, err)
 	}
-	return permutation.Streams(to), nil
+	f.chosen[seed] = permutation.Streams(to)
+	return f.chosen[seed], nil
 }
 
 func (f graphFabric) readStreams(file string) (*simfile.Streams, error) {
@@ -221,7 +238,18 @@ func (f graphFabric) refuses(o *demoOptions) error {
 	case o.meter:
 		return usagef("--meter: %s is a graph, whose switches run FRR and measure nothing; leave it out", f.file)
 	case o.fabric == "memory":
-		return usagef("--topology %s: it is a graph, and the fabric in memory is a computed one (%s): run as root, with --fabric netns; or weft sim permutation --topology %s, which simulates it", f.file, strings.Join(computedKinds, ", "), f.file)
+		return usagef("--topology %s: it is a graph, and the fabric in memory is a computed one (%s): run as root, with --fabric netns; or weft sim permutation --topology %s, which simulates it (give its links a rate)", f.file, strings.Join(computedKinds, ", "), f.file)
+	}
+	return nil
+}
+
+// canRun says what this machine lacks to run it.
+func (f graphFabric) canRun() error {
+	if err := testbed.CanUseNamespaces(); err != nil {
+		return absentf("--topology %s: it is a graph, for which the demo builds network namespaces: %w; weft sim permutation --topology %s simulates it (give its links a rate)", f.file, err, f.file)
+	}
+	if err := frr.Available(); err != nil {
+		return absentf("--topology %s: it is a graph, whose switches run FRR: %w; weft sim permutation --topology %s simulates it (give its links a rate)", f.file, err, f.file)
 	}
 	return nil
 }

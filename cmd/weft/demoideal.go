@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 
 	"weft/bench/failover"
@@ -43,7 +44,7 @@ func percentOf(goodput, ideal float64) float64 {
 // streams says who sends to whom: as --traffic has it, otherwise each host to one in another pod.
 func (o *demoOptions) streams(f demoFabric, seed uint64) (all []permutation.Stream) {
 	if o.matrix == nil {
-		all, _ = f.permutation(seed) // checked
+		all, _ = f.permutation(context.Background(), seed) // readFabric has asked
 		return all
 	}
 	pairs, _ := o.matrix.Pairs(seed) // checked

@@ -26,13 +26,14 @@ worst first. It asks twice, 250 ms apart, for the rate of each path and for what
 was dropped in between.
 
 --ready prints the verdict alone, and fails while packets go by the kernel's own routes: for
-scripts and probes that wait for a host.
+scripts and probes that wait for a host. --wait has it wait, also for a daemon that has not begun.
 
 --all prints all that the daemon says of itself: its configuration as found, what is
 known of failures and why, what its devices got of the kernel, its counters, and what
 its policy knows of the congestion of paths (weft paths --live prints that alone).
 --json prints the same for programs; weft schema status describes it.`,
-		Args: cobra.NoArgs,
+		Example: "  weft status\n  weft status --watch\n  weft status --ready --wait 1m && curl -O http://10.3.1.3/file",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return f.run(cmd.Context(), cmd.OutOrStdout(), func(ctx context.Context) ([]byte, error) { return askStatus(ctx, socket) })
 		},

@@ -23,11 +23,12 @@ func newLabAgentsCmd(name *string) *cobra.Command {
 	var keysFile string
 	cmd := &cobra.Command{
 		Use:   "agents",
-		Short: "Run an agent on every switch, until interrupted",
+		Short: "Run an agent on every switch, until interrupted or until the lab is down",
 		Long: `Agents runs on every switch of the lab what weft switch is on one, all in this
 process: they watch their links, tell each other and the hosts which are down, and
 keep the switches' routes accordingly. With --balance classifier they also move flows
-between ports, and with conga and luopan edge switches take live paths. It prints what they find out. When it is
+between ports, and with conga and luopan edge switches take live paths. It prints what they find out. It
+ends with its lab. When it is
 interrupted the switches get the lab's routes back, unless something has failed:
 then they keep those that lead around it.`,
 		Example: "  weft lab agents &\n  weft lab fail a0.2-c1.1",
@@ -90,11 +91,11 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 		for _, a := range agents {
 			err = errors.Join(err, a.Close())
 		}
-		if agents != nil {
+		if agents != nil && !lab.Gone() {
 			err = errors.Join(err, restoreLabRoutes(w, lab.Config.Name))
 		}
 	}()
-	news := newAgentNews(w, c.Topology)
+	news := newAgentNews(w, c.Topology, lab.Gone)
 	ended := make(chan error, c.Topology.NumNodes())
 	for n := range switchesOf(c.Topology) {
 		c.Self, c.Changed = n.ID, news.from(n.ID)
@@ -126,13 +127,27 @@ func runLabAgents(ctx context.Context, w io.Writer, lab *lab.Lab, c switchd.Conf
 		}()
 	}
 	news.say("agents run on %d switches of lab %s, with hellos every %v; ^C ends them", len(agents), lab.Config.Name, c.Hello)
-	select {
-	case <-ctx.Done():
-		return nil
-	case err := <-ended:
-		return err
+	look := time.NewTicker(labLook)
+	defer look.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-ended:
+			if !lab.Gone() {
+				return err
+			}
+		case <-look.C:
+		}
+		if lab.Gone() {
+			news.say("lab %s is down: its agents end", lab.Config.Name)
+			return nil
+		}
 	}
 }
+
+// labLook is how often agents look whether their lab is still there.
+const labLook = 250 * time.Millisecond
 
 // restoreLabRoutes gives the switches the lab's routes back. The routes of agents outlive
 // the agents, and some of the lab's may be missing.

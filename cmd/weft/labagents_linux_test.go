@@ -109,6 +109,48 @@ func TestLabAgents(t *testing.T) {
 	wantPlanned(t, lab)
 }
 
+// Agents end when their lab is taken down, also if another one of its name is built at once, and
+// say so. That the links go is no news.
+func TestLabAgents_endWithTheLab(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("network namespaces need root")
+	}
+	top, err := topology.Parse("leaf-spine:leaves=2,spines=2,hosts=1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := fmt.Sprintf("t%dd", os.Getpid())
+	up := func() {
+		l, err := lab.Up(t.Context(), lab.Config{Name: name, Topology: top})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if _, err := lab.Down(name); err != nil {
+			t.Error(err)
+		}
+	})
+	for _, again := range []bool{false, true} {
+		up()
+		out, end := agents(t, "--name", name, "--hello", "20ms")
+		defer end()
+		out.waitFor(t, "agents run on 4 switches")
+		mustWeft(t, "lab", "down", "--name", name)
+		if again {
+			up()
+		}
+		out.waitFor(t, "lab "+name+" is down: its agents end")
+		end() // fails if they do
+		if s := out.String(); strings.Contains(s, "  down  ") || strings.Count(s, "\n") != 2 {
+			t.Errorf("built again %t: it also says\n%s", again, s)
+		}
+	}
+}
+
 // wantPlanned checks that the switches are as the lab's plan has them.
 func wantPlanned(t *testing.T, lab *lab.Lab) {
 	t.Helper()

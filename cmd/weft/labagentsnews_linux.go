@@ -15,14 +15,15 @@ import (
 type agentNews struct {
 	w        io.Writer
 	topology *topology.Topology
+	gone     func() bool // the lab is no more: its links are no news
 
 	mu    sync.Mutex
 	views map[topology.NodeID]*topology.Topology
 	down  map[topology.LinkID]int // how many take it for down
 }
 
-func newAgentNews(w io.Writer, t *topology.Topology) *agentNews {
-	return &agentNews{w: w, topology: t, views: make(map[topology.NodeID]*topology.Topology), down: make(map[topology.LinkID]int)}
+func newAgentNews(w io.Writer, t *topology.Topology, gone func() bool) *agentNews {
+	return &agentNews{w: w, topology: t, gone: gone, views: make(map[topology.NodeID]*topology.Topology), down: make(map[topology.LinkID]int)}
 }
 
 // say prints a line.
@@ -63,7 +64,7 @@ func (n *agentNews) count(l topology.LinkID, up bool) {
 	} else {
 		n.down[l]++
 	}
-	if first, last := !up && n.down[l] == 1, up && n.down[l] == 0; first || last {
+	if first, last := !up && n.down[l] == 1, up && n.down[l] == 0; (first || last) && !n.gone() {
 		n.line("%s  %-4s  %s", time.Now().Format("15:04:05.000"), word, n.topology.LinkName(l))
 	}
 }

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 	"weft/internal/dataplane"
 	"weft/internal/hostprog"
 	"weft/internal/overview"
+	"weft/internal/service"
 	"weft/internal/switchd"
 )
 
@@ -135,6 +138,43 @@ func TestStatus_ready(t *testing.T) {
 	}
 	wantError(t, "status --ready --socket /nonexistent/status.sock", "/nonexistent/status.sock")
 	wantError(t, "status --ready --json --socket x", "--ready", "exclude each other")
+}
+
+// --wait waits for a daemon that is not there yet, then for one that sends plain, and no longer
+// than it says.
+func TestStatus_wait(t *testing.T) {
+	wantError(t, "status --wait 1s", "--wait=1s", "--ready")
+	wantError(t, "status --ready --wait -1s", "--wait=-1s")
+	wantError(t, "status --ready --wait 1ms --socket /nonexistent/status.sock", "/nonexistent/status.sock")
+	socket := filepath.Join(t.TempDir(), "s")
+	var asked atomic.Int32 // the daemon's side reads it
+	f := statusFlags{ready: true, wait: time.Hour}
+	status := func() any {
+		state := daemon.StateAway
+		if asked.Load() >= 5 {
+			state = daemon.StateWorking
+		}
+		return daemon.Status{Address: "10.0.0.2", Encapsulation: "ipip", State: state, Reach: &daemon.ReachStatus{Racks: 7}}
+	}
+	var out bytes.Buffer
+	err := f.run(t.Context(), &out, func(ctx context.Context) ([]byte, error) {
+		if asked.Add(1) == 3 {
+			l, err := service.ServeStatus(socket, nil, status, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { l.Close() })
+		}
+		return askStatus(ctx, socket)
+	})
+	if err != nil || asked.Load() != 5 || !strings.HasPrefix(out.String(), "host 10.0.0.2: SPRAYED") {
+		t.Errorf("asked %d times: %v, %q", asked.Load(), err, &out)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := f.run(ctx, &out, func(context.Context) ([]byte, error) { return nil, errors.New("nobody answers") }); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
 }
 
 // --watch prints one screen after the other, with what happened in between, until it is

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -19,8 +20,13 @@ type readmeStep struct {
 	// with its block.
 	stays bool
 	// done, if not "", is a command of the shell that succeeds once this one has done its work.
+	// It is asked at once; of one that runs beside the next ones, at its block's end, so that
+	// they do not depend on a reader who looks.
 	done string
 }
+
+// beside says that it runs beside those that follow.
+func (s readmeStep) beside() bool { return strings.HasSuffix(s.command, "&") }
 
 // readmeHost is where the blocks run that are for a host of a fabric.
 const readmeHost = "h0.0.2"
@@ -42,14 +48,18 @@ var readme = [][]readmeStep{
 	{
 		{command: "go build -o /usr/local/bin/ ./cmd/weft"},
 		{command: "weft lab up --topology fat-tree:k=4 --rate 200 --burst 20000"},
-		{command: "weft lab agents &"},
-		{command: "mkdir -p /etc/weft && weft host --print-config > /etc/weft/host.yaml"},
-		{command: "weft lab exec h0.0.2 -- weft host &", done: carries("h0.0.2")},
-		{command: "weft lab exec h3.1.3 -- weft host &", done: carries("h3.1.3")},
+		{command: "weft lab agents &", done: "weft lab status | grep -q 'agents run on 20 of 20 switches'"},
+		{command: "weft host --print-config > /run/lab.yaml"},
+		{command: "weft lab exec h0.0.2 -- weft host --config /run/lab.yaml &", done: carries("h0.0.2")},
+		{command: "weft lab exec h3.1.3 -- weft host --config /run/lab.yaml &", done: carries("h3.1.3")},
 		{command: "weft lab exec h3.1.3 -- python3 -m http.server -d /usr/local/bin 80 &",
 			done: "weft lab exec h3.1.3 -- curl -sI http://10.3.1.3/"},
-		{command: "weft lab exec h0.0.2 -- curl -o /dev/null http://10.3.1.3/weft"},
+		{command: "weft lab exec h0.0.2 -- weft status --ready --wait 1m"},
+		{command: "weft lab exec h3.1.3 -- weft status --ready --wait 1m"},
+		{command: "weft lab exec h0.0.2 -- curl --retry 9 --retry-connrefused -o /dev/null http://10.3.1.3/weft"},
 		{command: "weft lab exec h3.1.3 -- weft status"},
+	},
+	{
 		{command: "weft lab fail a2.2-c1.1", done: "weft lab status | grep -q 'a2.2-c1.1 FAILED'"},
 		{command: "weft lab status"},
 		{command: "weft lab ui", stays: true, done: "curl -sf http://127.0.0.1:9470/api/frame | grep -q '\"links\":\\['"},
@@ -60,8 +70,9 @@ var readme = [][]readmeStep{
 		{command: "weft plan --node a2.2"},
 	},
 	{
-		{command: "weft host --print-config > /etc/weft/host.yaml", at: readmeHost},
-		{command: "weft host --config /etc/weft/host.yaml", at: readmeHost, stays: true, done: "weft status"},
+		{command: "mkdir -p /etc/weft", at: readmeHost},
+		{command: "[ -e /etc/weft/host.yaml ] || weft host --print-config > /etc/weft/host.yaml", at: readmeHost},
+		{command: "weft host", at: readmeHost, stays: true, done: "weft status"},
 		{command: "weft status", at: readmeHost},
 		{command: "weft doctor", at: readmeHost, run: "weft doctor || [ $? = 1 ]",
 			why: "1 says that it has found something: here, peers that run no weft"},
@@ -100,7 +111,7 @@ func TestReadme_everyCommandRuns(t *testing.T) {
 			if (s.run == "") != (s.why == "") {
 				t.Errorf("%s: what runs in its place, and why, go together", s.command)
 			}
-			if s.stays && s.done == "" {
+			if (s.stays || s.beside()) && s.done == "" {
 				t.Errorf("%s: nothing says whether it works", s.command)
 			}
 		}
@@ -109,6 +120,69 @@ func TestReadme_everyCommandRuns(t *testing.T) {
 	if got := shellCommands(string(page)); !slices.EqualFunc(got, want, slices.Equal) {
 		t.Errorf("README's shell blocks are\n%s\nreadme, of which each command is run, has\n%s", inLines(got), inLines(want))
 	}
+}
+
+// All of README's blocks are of kinds that a test looks at, and no command is where none does.
+func TestReadme_blocks(t *testing.T) {
+	page, err := os.ReadFile("../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, wrong := range wrongBlocks(string(page)) {
+		t.Error(wrong)
+	}
+	for page, want := range map[string]int{
+		"```sh\nweft demo\n```\n\n```go\nx := 1\n```\n\n```\n1 2\n```\nweft is a word\n": 0,
+		"```bash\nweft demo\n```\n":          2,
+		"```sh \nweft demo\n```\n":           2,
+		"```sh\nweft demo\n``` \n":           1,
+		" ```sh\nweft demo\n```\n":           2,
+		"````\nweft demo\n````\n":            3,
+		"~~~sh\nls\n~~~\n":                   2,
+		"```\nweft demo\n```\n":              1,
+		"```\n$ go test ./...\n```\n":        1,
+		"text\n\n    weft demo\n":            1,
+		"text\n\n\tgo run ./cmd/weft demo\n": 1,
+		"```sh\nweft demo\n":                 1,
+	} {
+		if got := wrongBlocks(page); len(got) != want {
+			t.Errorf("%q: %d wrong lines, want %d: %q", page, len(got), want, got)
+		}
+	}
+}
+
+// wrongBlocks says what is wrong with a page's blocks, line by line.
+func wrongBlocks(page string) (all []string) {
+	kinds := []string{"sh", "yaml", "go", ""}
+	kind, inside := "", false
+	for number, line := range strings.Split(page, "\n") {
+		wrong := func(why string) { all = append(all, fmt.Sprintf("line %d: %q: %s", number+1, line, why)) }
+		trimmed := strings.TrimLeft(line, " \t")
+		fence := strings.HasPrefix(trimmed, "```")
+		switch {
+		case strings.HasPrefix(trimmed, "~~~"):
+			wrong("write ```")
+		case fence && inside:
+			if line != "```" {
+				wrong("a block ends with ``` alone")
+			}
+			inside = false
+		case fence:
+			kind, inside = strings.TrimPrefix(line, "```"), true
+			if !slices.Contains(kinds, kind) {
+				wrong("a block begins with ```sh, ```yaml, ```go or ```, and nothing more")
+			}
+		case inside && kind != "" && slices.Contains(kinds, kind):
+		case inside || strings.HasPrefix(line, "    ") || strings.HasPrefix(line, "\t"):
+			if command := strings.TrimPrefix(trimmed, "$ "); strings.HasPrefix(command, "weft ") || strings.HasPrefix(command, "go ") {
+				wrong("a command belongs into a block that begins with ```sh")
+			}
+		}
+	}
+	if inside {
+		all = append(all, "the last block does not end")
+	}
+	return all
 }
 
 func inLines(blocks [][]string) string {

@@ -23,8 +23,11 @@ type reportFile struct {
 // wanted.
 func newReportFile(flag, path string) (r *reportFile, err error) {
 	r = &reportFile{flag: flag, path: path}
-	if path == "" {
+	switch path {
+	case "":
 		return r, nil
+	case "-":
+		return nil, usagef("--%s=-: must be a file; for standard output, beside the rest that is printed there, write /dev/stdout", flag)
 	}
 	defer func() {
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 // statusFlags are those of weft status and weft switch status.
 type statusFlags struct {
 	json, all, watch, ready bool
+	wait                    time.Duration // for --ready
 }
 
 func (f *statusFlags) add(cmd *cobra.Command) {
@@ -23,6 +24,7 @@ func (f *statusFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.all, "all", false, "print all that is known, not one screen")
 	cmd.Flags().BoolVar(&f.watch, "watch", false, "print it each second until interrupted, on a terminal in the same place")
 	cmd.Flags().BoolVar(&f.ready, "ready", false, "print the verdict alone, and fail if packets go plain")
+	cmd.Flags().DurationVar(&f.wait, "wait", 0, "with --ready, how long to wait until packets take their paths; fail after that")
 	cmd.MarkFlagsMutuallyExclusive("json", "all", "ready")
 	cmd.MarkFlagsMutuallyExclusive("watch", "ready")
 }
@@ -39,10 +41,20 @@ const (
 	// askAgain is when one status is compared with the next. It is long enough for 25
 	// packets at 1 Mbit/s, and short for who waits.
 	askAgain = 250 * time.Millisecond
+	// readyEvery is how often --wait asks.
+	readyEvery = 100 * time.Millisecond
 )
 
 // run prints what ask returns, once or until ctx is done.
 func (f *statusFlags) run(ctx context.Context, w io.Writer, ask func(context.Context) ([]byte, error)) error {
+	switch {
+	case f.wait < 0:
+		return usagef("--wait=%v: must be positive", f.wait)
+	case f.wait > 0 && !f.ready:
+		return usagef("--wait=%v is for --ready: add it, or leave --wait out", f.wait)
+	case f.ready:
+		return f.awaitReady(ctx, w, ask)
+	}
 	s := statusScreen{w: w}
 	s.rows, s.columns, s.terminal = terminalSize(w)
 	if !f.watch {
@@ -50,10 +62,7 @@ func (f *statusFlags) run(ctx context.Context, w io.Writer, ask func(context.Con
 		if err != nil {
 			return err
 		}
-		switch {
-		case f.ready:
-			return ready(w, text)
-		case f.json || f.all:
+		if f.json || f.all {
 			return f.print(w, text)
 		}
 		s.take(text, time.Now())
@@ -90,6 +99,23 @@ func (f *statusFlags) run(ctx context.Context, w io.Writer, ask func(context.Con
 		}
 		if !sleep(ctx, watchEvery) {
 			return nil
+		}
+	}
+}
+
+// awaitReady prints the verdict once the daemon is of use. It asks once, or until --wait is over.
+func (f *statusFlags) awaitReady(ctx context.Context, w io.Writer, ask func(context.Context) ([]byte, error)) error {
+	over := time.Now().Add(f.wait)
+	for {
+		text, err := ask(ctx)
+		if err == nil {
+			err = ready(w, text)
+		}
+		if err == nil || !time.Now().Before(over) {
+			return err
+		}
+		if !sleep(ctx, readyEvery) {
+			return ctx.Err()
 		}
 	}
 }
