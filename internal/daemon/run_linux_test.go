@@ -241,7 +241,7 @@ func TestRun_cleanupAfterAKill(t *testing.T) {
 		return nil
 	})
 	a.end(syscall.SIGKILL)
-	for _, want := range []string{"2 programs, 2 rules", ""} {
+	for _, want := range []string{"3 programs, 2 rules", ""} {
 		n.do("h0.0.2", func() error {
 			removed, err := Cleanup()
 			if got := strings.Join(removed, ", "); !strings.HasPrefix(got, want) || want == "" && got != "" {
