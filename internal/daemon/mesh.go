@@ -223,9 +223,9 @@ func (c *Config) known() *keyfile.Known {
 
 // identity reads the host's identity, or makes it.
 func (c *Config) identity() (mesh.Identity, error) {
-	file := c.identityFile()
-	if filepath.Dir(file) == filepath.Clean(stateDir()) {
-		if err := os.MkdirAll(stateDir(), 0o700); err != nil {
+	file, kept := c.identityFile(), filepath.Clean(stateDir())
+	if filepath.Dir(file) == kept || filepath.Dir(c.known().Path) == kept {
+		if err := os.MkdirAll(kept, 0o700); err != nil && filepath.Dir(file) == kept { // else it is said when there is somebody to know
 			return mesh.Identity{}, err
 		}
 	}

@@ -105,6 +105,13 @@ func TestConfig_meshReadOnlyKey(t *testing.T) {
 	if err := os.WriteFile(given, []byte(who.String()+" given\n"), 0o644); err != nil {
 		t.Fatal(err)
 	}
+	if err := keyfile.Write(filepath.Join(secret, "whole.key"), []mesh.PrivateKey{mesh.NewPrivateKey(0)}); err != nil {
+		t.Fatal(err)
+	}
+	beside, err := keyfile.Identity(filepath.Join(secret, "whole.key.identity"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -136,6 +143,15 @@ func TestConfig_meshReadOnlyKey(t *testing.T) {
 		if all, err := c.known().Load(); err != nil || len(all) != 2 || all["given"] != who || all["b"] != first.Public() {
 			t.Errorf("%v, %v", all, err)
 		}
+		t.Setenv("STATE_DIRECTORY", filepath.Join(state, "not there yet")) // and the identity is beside the key
+		whole := meshConfig(t, "  private_key_file: "+filepath.Join(secret, "whole.key")+"\n")
+		if i, err := whole.identity(); err != nil || i.Public() != beside.Public() {
+			t.Errorf("not the identity beside the key: %v", err)
+		}
+		if err := whole.known().Keep(map[string]mesh.PublicIdentity{"b": who}); err != nil {
+			t.Error(err)
+		}
+		t.Setenv("STATE_DIRECTORY", made)
 		if os.Geteuid() == 0 { // as with user: weft, in the shipped unit
 			if err := c.leaveKeys(4321, 4321); err != nil {
 				t.Error(err)
