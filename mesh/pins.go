@@ -1,17 +1,10 @@
 package mesh
 
-import (
-	"cmp"
-	"fmt"
-	"slices"
-)
+import "fmt"
 
-// MaxPins is how many names a View has pinned at most. Names that are not registered are forgotten when
-// there would be more, those first that have been gone for longest.
+// MaxPins is how many names a View has pinned at most. Registrations of further ones that are signed do not
+// count: if older ones made room, whoever registers many names could take those of others.
 const MaxPins = 2 * MaxMembers
-
-// forgetsAtOnce is how many of them go at a time: finding them takes long.
-const forgetsAtOnce = MaxPins / 16
 
 // Pin says whose a name is. Registrations by others do not count from the next Put on.
 func (v *View) Pin(name string, whose PublicIdentity) {
@@ -23,71 +16,35 @@ func (v *View) Pin(name string, whose PublicIdentity) {
 	}
 }
 
-// Own says which name is the host's own: it is never forgotten.
-func (v *View) Own(name string) { v.own = name }
-
-// forget makes room for another pin. Nobody's is forgotten who is registered, or had been before the
-// directory was restored.
-func (v *View) forget() {
-	type gone struct {
-		name string
-		left uint64
-	}
-	var list []gone
-	for name := range v.pins {
-		if _, strange := v.strangers[name]; !strange && v.members[name] == nil && v.before[name] == nil && !v.missing[name] && name != v.own {
-			list = append(list, gone{name, v.left[name]})
-		}
-	}
-	slices.SortFunc(list, func(a, b gone) int { return cmp.Or(cmp.Compare(a.left, b.left), cmp.Compare(a.name, b.name)) })
-	for _, g := range list[:min(len(list), forgetsAtOnce)] {
-		delete(v.pins, g.name)
-		delete(v.serials, g.name)
-		delete(v.left, g.name)
-		v.forgotten = append(v.forgotten, g.name)
-		v.forgets++
-	}
-	v.fresh = slices.DeleteFunc(v.fresh, func(name string) bool { _, ok := v.pins[name]; return !ok })
-}
-
-// leaves takes note that a pinned name is not registered any more.
-func (v *View) leaves(name string) {
-	if _, ok := v.pins[name]; !ok {
-		return
-	}
-	if v.left == nil {
-		v.left = make(map[string]uint64)
-	}
-	v.lefts++
-	v.left[name] = v.lefts
-}
-
-// Forgotten is how many names have been forgotten as there were too many.
-func (v *View) Forgotten() uint64 { return v.forgets }
-
-// TakeForgotten returns the names that have been forgotten since the last call. Call TakePinned after it: a
-// name may have been pinned again.
-func (v *View) TakeForgotten() []string {
-	names := v.forgotten
-	v.forgotten = nil
-	return names
-}
-
 // TakePinned returns the names that were pinned, by registrations, since the last call.
 func (v *View) TakePinned() (list map[string]PublicIdentity) {
 	for _, name := range v.fresh {
+		whose, ok := v.pins[name]
+		if !ok { // Repin
+			continue
+		}
 		if list == nil {
 			list = make(map[string]PublicIdentity)
 		}
-		list[name] = v.pins[name]
+		list[name] = whose
 	}
 	v.fresh = nil
 	return list
 }
 
 // Repin has the names of registrations that do not count be those of others, or nobody's, as
-// pins says: somebody has looked at them. It reports whether something counts now.
+// pins says: somebody has looked at them. If there is no room for names, those that pins does not have
+// and that are not registered make some. It reports whether something counts now. Call it when all of
+// TakePinned is among pins.
 func (v *View) Repin(pins map[string]PublicIdentity) (changed bool) {
+	if len(v.pins) >= MaxPins {
+		for name := range v.pins {
+			if _, ok := pins[name]; !ok && v.members[name] == nil && v.before[name] == nil && !v.missing[name] {
+				delete(v.pins, name)
+				delete(v.serials, name)
+			}
+		}
+	}
 	for name, s := range v.strangers {
 		switch whose, ok := pins[name]; {
 		case ok && whose == s.Identity && v.pins[name] != whose:
@@ -122,6 +79,8 @@ func (v *View) foreign(m *Member) string {
 		return fmt.Sprintf("it is not signed, and the name is identity %v's: somebody else has registered by it", whose)
 	case ok:
 		return fmt.Sprintf("it is signed by identity %v, and the name is %v's: somebody else has registered by it, or the host has been set up anew. In that case remove the name from this host's file of known peers", m.Identity, whose)
+	case m.Identity != PublicIdentity{} && len(v.pins) >= MaxPins:
+		return fmt.Sprintf("this host knows %d names already and takes no more: remove those that are gone from its file of known peers", len(v.pins))
 	}
 	return ""
 }
@@ -129,11 +88,10 @@ func (v *View) foreign(m *Member) string {
 // pin pins the name of a registration that counts, if it is signed.
 func (v *View) pin(m *Member) {
 	if _, ok := v.pins[m.Name]; !ok && m.Identity != (PublicIdentity{}) {
-		if len(v.pins) >= MaxPins {
-			v.forget()
-		}
 		v.Pin(m.Name, m.Identity)
-		v.fresh = append(v.fresh, m.Name)
+		if _, ok := v.pins[m.Name]; ok { // there was room
+			v.fresh = append(v.fresh, m.Name)
+		}
 	}
 }
 

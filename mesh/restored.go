@@ -40,7 +40,10 @@ func (v *View) restored(m *Member) bool {
 		return false
 	}
 	k.doubt, k.trouble, k.refused = m, "", 0
-	k.Revision, k.Since, k.Seen = m.Revision, m.Since, m.Seen
+	k.Revision, k.Since, k.Seen = m.Revision, m.Since, 0
+	if v.foreign(m) == "" { // what somebody else says that he has seen says nothing of the host
+		k.Seen = m.Seen
+	}
 	if v.members == nil {
 		v.members = make(map[string]*known)
 	}

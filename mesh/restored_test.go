@@ -123,3 +123,30 @@ func TestView_restoredSigned(t *testing.T) {
 		t.Error("another identity has the name")
 	}
 }
+
+// What somebody else says that he has seen, by the name of a host that a restored directory does not have
+// as it was, has no key of another host go.
+func TestView_restoredSeen(t *testing.T) {
+	for who, want := range map[int]bool{1: true, 9: false} {
+		v := &View{}
+		self := member("self", 3, keyOf(1, 3).Public(), keyOf(0, 3).Public())
+		self.Revision, self.Since = 900, 100
+		v.Put(self)
+		at := func(who int, serial, seen, revision int64) Member {
+			m := member("b", 1, keyOf(0, 1).Public())
+			m.Serial, m.Seen = serial, seen
+			if err := m.Sign(identityOf(who)); err != nil {
+				t.Fatal(err)
+			}
+			m.Revision, m.Since = revision, revision
+			return m
+		}
+		v.Put(at(1, 7, 0, 800))
+		v.Renumber()
+		self.Revision, self.Since = 50, 40
+		v.Replace([]Member{self, at(who, 7, 60, 60)})
+		if v.AllHaveSeen("self", 50) != want {
+			t.Errorf("identity %d, who b is or is not, has said so: not %v", who, want)
+		}
+	}
+}

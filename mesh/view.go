@@ -35,13 +35,8 @@ type View struct {
 	missing   map[string]bool     // those of before that have not registered again
 	strangers map[string]stranger // registrations that do not count for their identity
 	pins      map[string]PublicIdentity
-	serials   map[string]int64  // the greatest Serial that counted, of names that are pinned
-	fresh     []string          // names that were pinned since TakePinned
-	left      map[string]uint64 // when pinned names were registered last, in the order of that
-	lefts     uint64
-	forgotten []string // names that were forgotten since TakeForgotten
-	forgets   uint64
-	own       string
+	serials   map[string]int64 // the greatest Serial that counted, of names that are pinned
+	fresh     []string         // names that were pinned since TakePinned
 	seen      int64
 	refused   uint64
 }
@@ -173,7 +168,6 @@ func contradicts(former, m *Member) string {
 
 // Delete takes note that a name is free.
 func (v *View) Delete(name string) {
-	v.leaves(name)
 	delete(v.members, name)
 	delete(v.strangers, name)
 }

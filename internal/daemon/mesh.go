@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"weft/encap"
@@ -184,28 +185,47 @@ func (c *Config) keyFile() string {
 	return filepath.Join(stateDir(), "mesh.key")
 }
 
-// identityFile is where the host's identity is, and knownFile those of others that it has seen: beside the
-// private key, or among what the daemon keeps if that folder cannot be written, as of a Kubernetes Secret.
-func (c *Config) identityFile() string { return c.besideKey(".identity") }
-func (c *Config) knownFile() string    { return c.besideKey(".known") }
+// besideKey is where a file is that the daemon makes for a private key: beside it, or among what the daemon
+// keeps, if the key's folder cannot be written, as of a Kubernetes Secret. There the key's path is its name, so
+// that hosts on one machine that have keys of their own do not have one identity.
+func (c *Config) besideKey(ending string) (beside, kept string) {
+	beside = c.keyFile() + ending
+	if c.UDP.PrivateKeyFile == "" {
+		return beside, beside
+	}
+	path, err := filepath.Abs(c.keyFile())
+	if err != nil { // there is no working directory
+		path = c.keyFile()
+	}
+	name := strings.NewReplacer("%", "%25", "-", "%2D", "/", "-").Replace(strings.TrimPrefix(path, "/"))
+	return beside, filepath.Join(stateDir(), name+ending)
+}
 
-func (c *Config) besideKey(ending string) string {
-	beside, kept := c.keyFile()+ending, filepath.Join(stateDir(), "mesh.key"+ending)
-	is := func(file string) bool { _, err := os.Stat(file); return err == nil }
-	switch {
-	case beside == kept || is(kept):
-		return kept
-	case ending == ".identity" && is(beside) || canWrite(filepath.Dir(beside)):
+func isThere(file string) bool { _, err := os.Stat(file); return err == nil }
+
+// identityFile is where the host's identity is.
+func (c *Config) identityFile() string {
+	beside, kept := c.besideKey(".identity")
+	if isThere(beside) || !isThere(kept) && canWrite(filepath.Dir(beside)) {
 		return beside
 	}
 	return kept
 }
 
+// known are those that the host has seen. A file beside the key counts in any case.
+func (c *Config) known() *keyfile.Known {
+	beside, kept := c.besideKey(".known")
+	if beside == kept || !isThere(kept) && canWrite(filepath.Dir(beside)) {
+		return &keyfile.Known{Path: beside}
+	}
+	return &keyfile.Known{Path: kept, Also: beside}
+}
+
 // identity reads the host's identity, or makes it.
 func (c *Config) identity() (mesh.Identity, error) {
-	file := c.identityFile()
-	if filepath.Dir(file) == filepath.Clean(stateDir()) {
-		if err := os.MkdirAll(stateDir(), 0o700); err != nil {
+	file, kept := c.identityFile(), filepath.Clean(stateDir())
+	if filepath.Dir(file) == kept || filepath.Dir(c.known().Path) == kept {
+		if err := os.MkdirAll(kept, 0o700); err != nil && filepath.Dir(file) == kept { // else it is said when there is somebody to know
 			return mesh.Identity{}, err
 		}
 	}
@@ -233,21 +253,28 @@ func (c *Config) meshKeys() ([]mesh.PrivateKey, error) {
 	return keyfile.ReadOrMake(c.keyFile())
 }
 
-// leaveKeys lets a user have the private key that the daemon makes, and its folder.
+// leaveKeys lets a user have what the daemon makes: the private key, if the file does not say where one is, the
+// files beside it, and their folder.
 func (c *Config) leaveKeys(uid, gid int) error {
-	if !c.meshKeyed() || c.UDP.PrivateKeyFile != "" {
+	if !c.meshKeyed() {
 		return nil
 	}
-	err := os.MkdirAll(stateDir(), 0o700)
-	if err == nil {
-		err = os.Lchown(stateDir(), uid, gid)
-	}
-	for _, file := range []string{c.keyFile(), c.identityFile(), c.knownFile()} {
-		if e := os.Lchown(file, uid, gid); err == nil && !errors.Is(e, fs.ErrNotExist) {
-			err = e
+	own := func(files ...string) (err error) {
+		for _, file := range files {
+			if e := os.Lchown(file, uid, gid); err == nil && !errors.Is(e, fs.ErrNotExist) {
+				err = e
+			}
 		}
+		return err
 	}
-	if err != nil {
+	identity, keptIdentity := c.besideKey(".identity")
+	known, keptKnown := c.besideKey(".known")
+	made := os.MkdirAll(stateDir(), 0o700)
+	err := own(stateDir(), identity, keptIdentity, known, keptKnown)
+	if c.UDP.PrivateKeyFile != "" { // the folder need not be one that can be written: what the user lacks then is said where it is needed
+		return nil
+	}
+	if err = errors.Join(made, err, own(c.keyFile())); err != nil {
 		return c.lines.Errorf("udp.private_key_file", "auto: %w; name a file that %s can write", err, keyReader)
 	}
 	return nil

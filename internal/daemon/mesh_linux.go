@@ -68,7 +68,7 @@ func (d *daemon) joinMesh() error {
 		if o.Identity, err = c.identity(); err != nil {
 			return c.lines.Errorf("udp.private_key_file", "the host's identity is kept beside it, or in %s if that cannot be written: %w; let %s write one of both, or set STATE_DIRECTORY to a folder that it can write", stateDir(), err, keyReader)
 		}
-		o.Pins = &keyfile.Known{Path: c.knownFile()}
+		o.Pins = c.known()
 	}
 	m := &membership{rosters: make(chan roster), ends: make(chan struct{})}
 	o.SetPeers, o.Heard, o.Log = m.setPeers, d.peerDatagrams, slog.New(slog.DiscardHandler) // tellMesh tells

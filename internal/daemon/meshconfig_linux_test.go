@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -100,6 +101,17 @@ func TestConfig_meshReadOnlyKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	made, given, who := filepath.Join(state, "made"), filepath.Join(secret, "mesh.key.known"), mesh.NewIdentity().Public()
+	if err := os.WriteFile(given, []byte(who.String()+" given\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if err := keyfile.Write(filepath.Join(secret, "whole.key"), []mesh.PrivateKey{mesh.NewPrivateKey(0)}); err != nil {
+		t.Fatal(err)
+	}
+	beside, err := keyfile.Identity(filepath.Join(secret, "whole.key.identity"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -122,11 +134,33 @@ func TestConfig_meshReadOnlyKey(t *testing.T) {
 		if again, err := c.identity(); err != nil || again.Public() != first.Public() {
 			t.Errorf("another identity, %v", err)
 		}
-		if dir := filepath.Join(state, "made"); filepath.Dir(c.identityFile()) != dir || filepath.Dir(c.knownFile()) != dir {
-			t.Errorf("%s, %s", c.identityFile(), c.knownFile())
+		if k := c.known(); filepath.Dir(c.identityFile()) != made || filepath.Dir(k.Path) != made || k.Also != given {
+			t.Errorf("%s, %+v", c.identityFile(), k)
 		}
-		if err := (&keyfile.Known{Path: c.knownFile()}).Keep(map[string]mesh.PublicIdentity{"b": first.Public()}, nil); err != nil {
+		if err := c.known().Keep(map[string]mesh.PublicIdentity{"b": first.Public()}); err != nil {
 			t.Error(err)
+		}
+		if all, err := c.known().Load(); err != nil || len(all) != 2 || all["given"] != who || all["b"] != first.Public() {
+			t.Errorf("%v, %v", all, err)
+		}
+		t.Setenv("STATE_DIRECTORY", filepath.Join(state, "not there yet")) // and the identity is beside the key
+		whole := meshConfig(t, "  private_key_file: "+filepath.Join(secret, "whole.key")+"\n")
+		if i, err := whole.identity(); err != nil || i.Public() != beside.Public() {
+			t.Errorf("not the identity beside the key: %v", err)
+		}
+		if err := whole.known().Keep(map[string]mesh.PublicIdentity{"b": who}); err != nil {
+			t.Error(err)
+		}
+		t.Setenv("STATE_DIRECTORY", made)
+		if os.Geteuid() == 0 { // as with user: weft, in the shipped unit
+			if err := c.leaveKeys(4321, 4321); err != nil {
+				t.Error(err)
+			}
+			for _, file := range []string{made, c.identityFile(), c.known().Path} {
+				if st, err := os.Stat(file); err != nil || st.Sys().(*syscall.Stat_t).Uid != 4321 {
+					t.Errorf("%s is not the user's: %v", file, err)
+				}
+			}
 		}
 	}()
 	<-done
@@ -135,7 +169,51 @@ func TestConfig_meshReadOnlyKey(t *testing.T) {
 	}
 	t.Setenv("STATE_DIRECTORY", filepath.Join(state, "other"))
 	c := meshConfig(t, "  private_key_file: "+filepath.Join(open, "mesh.key")+"\n")
-	if c.identityFile() != filepath.Join(open, "mesh.key.identity") || c.knownFile() != filepath.Join(open, "mesh.key.known") {
-		t.Errorf("%s, %s", c.identityFile(), c.knownFile())
+	if k := c.known(); c.identityFile() != filepath.Join(open, "mesh.key.identity") || k.Path != filepath.Join(open, "mesh.key.known") || k.Also != "" {
+		t.Errorf("%s, %+v", c.identityFile(), k)
+	}
+}
+
+// Each private key has an identity of its own: that of another one on the machine, or of the one that the daemon
+// made before it was given one, is not taken. What is beside the key counts first.
+func TestConfig_meshIdentities(t *testing.T) {
+	state, dir := t.TempDir(), t.TempDir()
+	t.Setenv("STATE_DIRECTORY", state)
+	old, err := meshConfig(t, "").identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := meshConfig(t, "").known().Keep(map[string]mesh.PublicIdentity{"a": old.Public()}); err != nil {
+		t.Fatal(err)
+	}
+	key := filepath.Join(dir, "two.key")
+	if err := keyfile.Write(key, []mesh.PrivateKey{mesh.NewPrivateKey(0)}); err != nil {
+		t.Fatal(err)
+	}
+	now, err := keyfile.Identity(key + ".identity")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&keyfile.Known{Path: key + ".known"}).Keep(map[string]mesh.PublicIdentity{"b": now.Public()}); err != nil {
+		t.Fatal(err)
+	}
+	c := meshConfig(t, "  private_key_file: "+key+"\n")
+	_, kept := c.besideKey(".identity")
+	if _, err := keyfile.Identity(kept); err != nil { // from when the folder could not be written
+		t.Fatal(err)
+	}
+	if got, err := c.identity(); err != nil || got.Public() != now.Public() {
+		t.Errorf("not the identity beside the key: %v", err)
+	}
+	if all, err := c.known().Load(); err != nil || len(all) != 1 || all["b"] != now.Public() {
+		t.Errorf("%v, %v", all, err)
+	}
+	all := map[string]bool{filepath.Join(state, "mesh.key.identity"): true}
+	for _, path := range []string{"/a/mesh.key", "/b/mesh.key", "/a/b-c", "/a-b/c", "/a%2Db/c", "/a/b/c", "/mesh.key/", "/a//mesh.key"} {
+		_, kept := (&Config{UDP: UDP{PrivateKeyFile: path}}).besideKey(".identity")
+		if all[kept] && path != "/mesh.key/" && path != "/a//mesh.key" || filepath.Dir(kept) != state {
+			t.Errorf("%s: %s", path, kept)
+		}
+		all[kept] = true
 	}
 }

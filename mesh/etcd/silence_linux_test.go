@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
+	"weft/mesh"
 	"weft/mesh/join"
 )
 
@@ -25,9 +27,10 @@ type fakeEtcd struct {
 	revision int64
 	newest   int64 // the revision of the newest key of the mesh
 	keys     int64
-	gets     int   // that looked for news
-	hangs    int   // Gets that are not answered
-	lag      int64 // of keep-alives' revisions
+	gets     int           // that looked for news
+	hangs    int           // Gets that are not answered
+	lag      int64         // of keep-alives' revisions
+	slow     time.Duration // that Gets take that do not look for news
 	creates  bool
 	watch    chan clientv3.WatchResponse
 }
@@ -47,6 +50,17 @@ func (f *fakeEtcd) Get(ctx context.Context, _ string, options ...clientv3.OpOpti
 		return nil, ctx.Err()
 	}
 	op := clientv3.OpGet("", options...)
+	if slow := f.slow; slow > 0 && op.MinModRev() == 0 {
+		f.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(slow):
+		}
+		f.mu.Lock()
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
 	r := &clientv3.GetResponse{Header: f.header(), Count: f.keys}
 	if op.MinModRev() > 0 {
 		if f.gets++; f.newest >= op.MinModRev() {
@@ -224,4 +238,84 @@ func TestDirectory_quiet(t *testing.T) {
 			t.Error(ended(), f.gets, before)
 		}
 	})
+}
+
+// While a host reads all anew, what the former watch has told does not end that: not if a member of etcd is slow,
+// nor if one does not answer, and there is more in etcd.
+func TestDirectory_readsAnewUndisturbed(t *testing.T) {
+	for what, trouble := range map[string]func(f *fakeEtcd){
+		"slow":          func(f *fakeEtcd) { f.slow = 2900 * time.Millisecond },
+		"one hangs":     func(f *fakeEtcd) { f.hangs = 1 },
+		"two hang":      func(f *fakeEtcd) { f.hangs = 2 },
+		"slow and hang": func(f *fakeEtcd) { f.slow, f.hangs = 2*time.Second, 2 },
+	} {
+		t.Run(what, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f := &fakeEtcd{revision: 50, keys: 3, newest: 40, creates: true}
+				client := clientv3.NewCtxClient(t.Context())
+				client.KV, client.Lease, client.Watcher = f, f, f
+				d := open(t, client, 9*time.Second)
+				d.mu.Lock()
+				if err := d.grant(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				d.mu.Unlock()
+				watch := func(during func(), last time.Duration) (told int, err error) {
+					ctx, cancel := context.WithTimeout(t.Context(), last)
+					defer cancel()
+					time.AfterFunc(last/2, during)
+					err = d.Watch(ctx, func(join.Update) { told++ })
+					return told, err
+				}
+				if told, err := watch(func() {}, 10*time.Second); told != 1 || !errors.Is(err, context.DeadlineExceeded) {
+					t.Fatalf("told %d times, %v", told, err)
+				}
+				for range 4 {
+					time.Sleep(700 * time.Millisecond)
+					f.set(func() { f.revision++; f.newest, f.keys = f.revision, f.keys+1; trouble(f) })
+					if told, err := watch(func() { f.set(func() { f.slow = 0 }) }, 30*time.Second); told != 1 || !errors.Is(err, context.DeadlineExceeded) {
+						t.Errorf("told %d times, %v", told, err)
+					}
+				}
+				if err := d.Close(); err != nil {
+					t.Error(err)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
+	}
+}
+
+// In an etcd that others write, the hosts of a large mesh do not have it look through all keys all the time, and
+// still find out that a watch has fallen silent.
+func TestDirectory_readsSometimes(t *testing.T) {
+	const keys = 5000
+	silent(t, func(f *fakeEtcd) { f.keys = keys }, func(f *fakeEtcd, ended func() error) {
+		for range 1200 {
+			time.Sleep(3 * time.Second)
+			f.set(func() { f.revision += 5 })
+		}
+		shortest, longest := readEach(keys)/2, readEach(keys)*3/2+askEach(keys)*3/2+10*time.Second
+		f.set(func() {
+			if hour := time.Hour; f.gets < int(hour/longest) || f.gets > int(hour/shortest)+1 {
+				t.Errorf("%d times in an hour", f.gets)
+			}
+			f.revision++
+			f.newest = f.revision
+		})
+		if time.Sleep(longest); !errors.Is(ended(), errSilent) {
+			t.Error(ended())
+		}
+	})
+}
+
+// Some of the keys are not told of as if they were all.
+func TestDirectory_tooMany(t *testing.T) {
+	for keys, want := range map[int64]error{mesh.MaxMembers: nil, mesh.MaxMembers + 1: errTooMany} {
+		silent(t, func(f *fakeEtcd) { f.keys = keys }, func(_ *fakeEtcd, ended func() error) {
+			if err := ended(); !errors.Is(err, want) || err != nil && !strings.Contains(err.Error(), "65537, and a mesh has 65536 members at most: remove") {
+				t.Errorf("%d keys: %v", keys, err)
+			}
+		})
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ func (d *Directory) Watch(ctx context.Context, told func(join.Update)) error {
 	d.mu.Lock()
 	d.watch = cancel
 	d.mu.Unlock()
+	defer d.listening.stop()
 	asked := d.history.mark()
 	all, keys, header, err := d.all(ctx)
 	if err != nil {
@@ -79,18 +81,25 @@ func (d *Directory) read(ctx context.Context, c clientv3.WatchChan, n *news) {
 // pageSize is how many members are read at once.
 const pageSize = 1000
 
+// errTooMany says that there are more keys than members that a mesh may have. Some of them are not all of them:
+// hosts that are left out would look as if they had gone.
+var errTooMany = errors.New("etcd: there are too many keys")
+
 // all reads all members, as they are at one revision: that of the header. It counts keys that are no
 // registrations, too.
 func (d *Directory) all(ctx context.Context) (all []mesh.Member, keys int64, header *pb.ResponseHeader, err error) {
 	revision := int64(0)
 	end := clientv3.GetPrefixRangeEnd(d.members())
-	for from := d.members(); len(all) < mesh.MaxMembers; {
+	for from := d.members(); ; {
 		r, err := d.page(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageSize), clientv3.WithRev(revision))
 		if err != nil {
 			return nil, 0, nil, explain(err)
 		}
 		if revision == 0 {
 			revision, keys, header = r.Header.Revision, r.Count, r.Header
+			if keys > mesh.MaxMembers {
+				return nil, 0, nil, fmt.Errorf("%w below %s: %d, and a mesh has %d members at most: remove those that no host has registered", errTooMany, d.members(), keys, mesh.MaxMembers)
+			}
 		}
 		for _, kv := range r.Kvs {
 			if m, ok := d.decode(kv.Key, kv.Value, kv.ModRevision, kv.CreateRevision); ok {

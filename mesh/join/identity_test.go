@@ -1,6 +1,7 @@
 package join
 
 import (
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -16,8 +17,9 @@ import (
 
 // known is a file of known peers.
 type knownPeers struct {
-	mu  sync.Mutex
-	all map[string]mesh.PublicIdentity
+	mu    sync.Mutex
+	all   map[string]mesh.PublicIdentity
+	keeps int
 }
 
 func (k *knownPeers) Load() (map[string]mesh.PublicIdentity, error) {
@@ -26,9 +28,10 @@ func (k *knownPeers) Load() (map[string]mesh.PublicIdentity, error) {
 	return maps.Clone(k.all), nil
 }
 
-func (k *knownPeers) Keep(fresh map[string]mesh.PublicIdentity, _ []string) error {
+func (k *knownPeers) Keep(fresh map[string]mesh.PublicIdentity) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	k.keeps++
 	if k.all == nil {
 		k.all = map[string]mesh.PublicIdentity{}
 	}
@@ -211,5 +214,62 @@ func TestSession_overwrittenByAll(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		a.Close()
+	})
+}
+
+// Names that come all the time are kept once in a while, the first one at once, and all of them. Meanwhile
+// none of them is taken for one that somebody has removed.
+func TestSession_keepsPinsSometimes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, known := newMemory(), &knownPeers{}
+		a := newHost(t, d, 1, func(c *Config) { c.Identity, c.Pins = mesh.NewIdentity(), known })
+		<-a.Ready()
+		flooder, thief := mesh.NewIdentity(), mesh.NewIdentity()
+		put := func(i mesh.Identity, name string) {
+			m := mesh.Member{Name: name, Endpoints: a.c.Endpoints, Prefixes: []netip.Prefix{netip.MustParsePrefix("203.0.113.0/24")}, Keys: []mesh.PublicKey{mesh.NewPrivateKey(0).Public()}, Serial: time.Now().UnixNano()}
+			if err := m.Sign(i); err != nil {
+				t.Fatal(err)
+			}
+			d.end(name)
+			if _, err := (&of{memory: d}).Put(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+		}
+		counts := func() (keeps, names int) {
+			known.mu.Lock()
+			defer known.mu.Unlock()
+			return known.keeps, len(known.all)
+		}
+		put(flooder, "x")
+		time.Sleep(2 * time.Second)
+		if keeps, names := counts(); keeps != 1 || names != 1 {
+			t.Errorf("%d names kept by %d Keeps", names, keeps)
+		}
+		for i := range 60 {
+			put(flooder, fmt.Sprint("x", i))
+			put(thief, fmt.Sprint("x", i))
+			time.Sleep(time.Second)
+		}
+		if keeps, _ := counts(); keeps < 6 || keeps > 7 {
+			t.Errorf("%d Keeps in a minute", keeps)
+		}
+		time.Sleep(keepsPins + time.Second)
+		known.mu.Lock()
+		defer known.mu.Unlock()
+		for i := range 60 {
+			if known.all[fmt.Sprint("x", i)] != flooder.Public() {
+				t.Errorf("x%d is not whose it was first", i)
+			}
+		}
+		known.mu.Unlock()
+		put(flooder, "last") // comes between two Keeps, and the Session ends
+		time.Sleep(2 * time.Second)
+		put(flooder, "very last")
+		time.Sleep(2 * time.Second)
+		a.Close()
+		known.mu.Lock()
+		if known.all["very last"] != flooder.Public() {
+			t.Error("what was new at the end is not kept")
+		}
 	})
 }

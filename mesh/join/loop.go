@@ -40,7 +40,7 @@ type loop struct {
 	overwrites int             // how often somebody else has written over the registration lately
 	overwrote  time.Time       // the last time
 	unkeptPins map[string]mesh.PublicIdentity
-	dropped    []string // names that the View has forgotten, and Pins has not
+	pinsKept   time.Time // when unkeptPins were kept last
 	pinsLooked time.Time
 	unpinned   string // why pins are not kept
 }
@@ -57,6 +57,7 @@ func (l *loop) run(ctx context.Context) {
 		}
 		select {
 		case <-ctx.Done():
+			l.keepFresh(true)
 			return
 		case <-wake:
 		case err := <-l.broken:

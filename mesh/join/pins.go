@@ -10,35 +10,36 @@ import (
 // looksAtPins is how often Pins are loaded while a registration does not count.
 const looksAtPins = 5 * time.Second
 
+// keepsPins is how often Pins are given new names at most: whoever registers some all the time does not have
+// them written all the time.
+const keepsPins = 10 * time.Second
+
 // loadPins takes over whose names are.
 func (l *loop) loadPins(c *Config) error {
-	l.view.Own(c.Name)
-	if c.Pins != nil {
-		all, err := c.Pins.Load()
-		if err != nil {
-			return err
-		}
-		for name, whose := range all {
+	own := !c.Identity.IsZero()
+	if own { // first: there may be no room behind the others
+		l.view.Pin(c.Name, c.Identity.Public())
+	}
+	if c.Pins == nil {
+		return nil
+	}
+	all, err := c.Pins.Load()
+	if err != nil {
+		return err
+	}
+	for name, whose := range all {
+		if !own || name != c.Name {
 			l.view.Pin(name, whose)
 		}
-	}
-	if !c.Identity.IsZero() {
-		l.view.Pin(c.Name, c.Identity.Public())
 	}
 	return nil
 }
 
-// keepPins keeps new pins, and looks whether somebody has removed those of strangers.
-func (l *loop) keepPins() {
-	forgotten, fresh := l.view.TakeForgotten(), l.view.TakePinned()
-	if len(forgotten) > 0 {
-		l.update(func(s *Status) { s.Forgotten = l.view.Forgotten() })
-	}
+// keepFresh keeps new pins, if it is time to, or the last time. It reports whether all are kept.
+func (l *loop) keepFresh(last bool) bool {
+	fresh := l.view.TakePinned()
 	if l.c.Pins == nil {
-		return
-	}
-	for _, name := range forgotten {
-		delete(l.unkeptPins, name)
+		return true
 	}
 	if len(fresh) > 0 {
 		if l.unkeptPins == nil {
@@ -46,17 +47,25 @@ func (l *loop) keepPins() {
 		}
 		maps.Copy(l.unkeptPins, fresh)
 	}
-	l.dropped = append(l.dropped, forgotten...)
-	if len(l.unkeptPins) > 0 || len(l.dropped) > 0 {
-		if err := l.c.Pins.Keep(l.unkeptPins, l.dropped); err != nil {
-			if len(l.dropped) > mesh.MaxPins {
-				l.dropped = nil
-			}
-			l.troublePins(err)
-			return
-		}
-		l.unkeptPins, l.dropped = nil, nil
-		l.troublePins(nil)
+	if len(l.unkeptPins) == 0 {
+		return true
+	}
+	if !last && !l.pinsKept.IsZero() && time.Since(l.pinsKept) < keepsPins {
+		return false
+	}
+	err := l.c.Pins.Keep(l.unkeptPins)
+	if l.troublePins(err); err != nil {
+		return false // again with the next tick
+	}
+	l.unkeptPins, l.pinsKept = nil, time.Now()
+	return true
+}
+
+// keepPins keeps new pins, and looks whether somebody has removed those of strangers. One that is not kept
+// yet must not look as if it had been removed.
+func (l *loop) keepPins() {
+	if !l.keepFresh(false) || l.c.Pins == nil {
+		return
 	}
 	if l.view.Strangers() == 0 || time.Since(l.pinsLooked) < looksAtPins {
 		return

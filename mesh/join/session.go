@@ -64,9 +64,8 @@ type Pins interface {
 	// Load returns what is kept. It is called at the beginning, and from time to time while a
 	// registration does not count for its identity: somebody may have removed the name.
 	Load() (map[string]mesh.PublicIdentity, error)
-	// Keep removes names that have been forgotten, as there were too many, and adds others. After an
-	// error it is called again.
-	Keep(fresh map[string]mesh.PublicIdentity, forgotten []string) error
+	// Keep adds names. It is called once in 10 s at most; after an error again, and sooner.
+	Keep(fresh map[string]mesh.PublicIdentity) error
 }
 
 // Status is what a Session knows.
@@ -79,8 +78,7 @@ type Status struct {
 	Updates    uint64         `json:"updates"`   // registrations and ends that the directory has told of
 	Refused    uint64         `json:"refused"`   // registrations that did not count
 	Problems   []mesh.Problem `json:"problems,omitempty"`
-	Renewed    uint64         `json:"renewed"`   // keys replaced
-	Forgotten  uint64         `json:"forgotten"` // identities of names that are gone, as there were too many
+	Renewed    uint64         `json:"renewed"` // keys replaced
 }
 
 // Session is a host's membership. It is safe for concurrent use.

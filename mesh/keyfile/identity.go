@@ -49,6 +49,9 @@ func Identity(path string) (mesh.Identity, error) {
 // a join.Pins. A line that is removed has the name be whose it is the next time.
 type Known struct {
 	Path string
+	// Also is another such file, which is read and not written; "": there is none. Of a name that is in
+	// both this one says whose it is.
+	Also string
 
 	mu sync.Mutex
 }
@@ -56,17 +59,30 @@ type Known struct {
 // maxKnown bounds a file of known peers.
 const maxKnown = 64 << 20
 
-// Load reads the file. There need not be one.
+// Load reads the files. There need not be one.
 func (k *Known) Load() (map[string]mesh.PublicIdentity, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.load()
+	all, also, err := k.load()
+	maps.Copy(all, also)
+	return all, err
 }
 
-func (k *Known) load() (map[string]mesh.PublicIdentity, error) {
-	f, err := os.Open(k.Path)
+func (k *Known) load() (all, also map[string]mesh.PublicIdentity, err error) {
+	if all, err = loadKnown(k.Path); err == nil && k.Also != "" {
+		also, err = loadKnown(k.Also)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	return all, also, nil
+}
+
+func loadKnown(path string) (map[string]mesh.PublicIdentity, error) {
+	all := make(map[string]mesh.PublicIdentity)
+	f, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return all, nil
 	}
 	if err != nil {
 		return nil, err
@@ -77,9 +93,8 @@ func (k *Known) load() (map[string]mesh.PublicIdentity, error) {
 		return nil, err
 	}
 	if len(b) > maxKnown {
-		return nil, fmt.Errorf("%s: is longer than %d bytes: remove the lines of hosts that are gone", k.Path, maxKnown)
+		return nil, fmt.Errorf("%s: is longer than %d bytes: remove the lines of hosts that are gone", path, maxKnown)
 	}
-	all := make(map[string]mesh.PublicIdentity)
 	number := 0
 	for line := range strings.Lines(string(b)) {
 		if number++; strings.TrimSpace(line) == "" {
@@ -87,35 +102,31 @@ func (k *Known) load() (map[string]mesh.PublicIdentity, error) {
 		}
 		identity, name, ok := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		var p mesh.PublicIdentity
-		if err := p.UnmarshalText([]byte(identity)); err != nil || !ok || name == "" || p == (mesh.PublicIdentity{}) {
-			return nil, fmt.Errorf("%s:%d: must be an identity of 32 bytes in base64, a space and a name", k.Path, number)
+		if err := p.UnmarshalText([]byte(identity)); err != nil || !ok || name == "" {
+			return nil, fmt.Errorf("%s:%d: must be an identity of 32 bytes in base64, a space and a name", path, number)
 		}
 		if _, twice := all[name]; twice {
-			return nil, fmt.Errorf("%s:%d: %q is there twice: remove one of the lines", k.Path, number, name)
+			return nil, fmt.Errorf("%s:%d: %q is there twice: remove one of the lines", path, number, name)
 		}
-		all[name] = p
+		if p != (mesh.PublicIdentity{}) { // nobody's: as if it were not there
+			all[name] = p
+		}
 	}
 	return all, nil
 }
 
-// Keep removes names from the file and adds others. What is there is whole, whatever happens meanwhile.
-func (k *Known) Keep(fresh map[string]mesh.PublicIdentity, forgotten []string) error {
+// Keep adds names to the file. What is there is whole, whatever happens meanwhile.
+func (k *Known) Keep(fresh map[string]mesh.PublicIdentity) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	all, err := k.load()
+	all, also, err := k.load()
 	if err != nil {
 		return err
 	}
-	if all == nil {
-		all = make(map[string]mesh.PublicIdentity)
-	}
-	before := len(all)
-	for _, name := range forgotten {
-		delete(all, name)
-	}
-	changed := len(all) != before
+	changed := false
 	for name, p := range fresh {
-		if _, ok := all[name]; !ok {
+		_, here := all[name]
+		if _, there := also[name]; !here && !there {
 			all[name], changed = p, true
 		}
 	}

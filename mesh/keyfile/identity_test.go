@@ -48,11 +48,11 @@ func TestKnown(t *testing.T) {
 	}
 	one, two := mesh.NewIdentity().Public(), mesh.NewIdentity().Public()
 	for range 2 {
-		if err := k.Keep(map[string]mesh.PublicIdentity{"a": one, "a name with spaces": two}, nil); err != nil {
+		if err := k.Keep(map[string]mesh.PublicIdentity{"a": one, "a name with spaces": two}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := k.Keep(map[string]mesh.PublicIdentity{"a": two}, nil); err != nil { // it is known already
+	if err := k.Keep(map[string]mesh.PublicIdentity{"a": two}); err != nil { // it is known already
 		t.Fatal(err)
 	}
 	all, err := k.Load()
@@ -64,7 +64,7 @@ func TestKnown(t *testing.T) {
 		t.Errorf("%q, %v", b, err)
 	}
 	for text, want := range map[string]string{
-		"x a\n": ":1: must be", one.String() + "\n": ":1: must be", one.String() + " a\n" + two.String() + " a\n": ":2:", mesh.PublicIdentity{}.String() + " a\n": ":1:",
+		"x a\n": ":1: must be", one.String() + "\n": ":1: must be", one.String() + " a\n" + two.String() + " a\n": ":2:",
 	} {
 		if err := os.WriteFile(k.Path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -72,9 +72,56 @@ func TestKnown(t *testing.T) {
 		if _, err := k.Load(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
-		if err := k.Keep(map[string]mesh.PublicIdentity{"b": one}, nil); err == nil {
+		if err := k.Keep(map[string]mesh.PublicIdentity{"b": one}); err == nil {
 			t.Errorf("%q: added to", text)
 		}
+	}
+}
+
+// A name that is nobody's is not there, whoever has written it.
+func TestKnown_nobodys(t *testing.T) {
+	k := &Known{Path: filepath.Join(t.TempDir(), "known")}
+	one := mesh.NewIdentity().Public()
+	if err := os.WriteFile(k.Path, []byte(mesh.PublicIdentity{}.String()+" a\n"+one.String()+" b\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := k.Load(); err != nil || len(all) != 1 || all["b"] != one {
+		t.Errorf("%v, %v", all, err)
+	}
+	if err := k.Keep(map[string]mesh.PublicIdentity{"a": one}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := k.Load(); err != nil || len(all) != 2 || all["a"] != one {
+		t.Errorf("%v, %v", all, err)
+	}
+}
+
+// Names of both files count, first those of the one that is not written.
+func TestKnown_also(t *testing.T) {
+	dir := t.TempDir()
+	k := &Known{Path: filepath.Join(dir, "known"), Also: filepath.Join(dir, "also")}
+	one, two := mesh.NewIdentity().Public(), mesh.NewIdentity().Public()
+	given := one.String() + " a\n"
+	if err := os.WriteFile(k.Also, []byte(given), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(k.Path, []byte(two.String()+" a\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := k.Keep(map[string]mesh.PublicIdentity{"a": two, "b": two}); err != nil {
+		t.Fatal(err)
+	}
+	if all, err := k.Load(); err != nil || len(all) != 2 || all["a"] != one || all["b"] != two {
+		t.Errorf("%v, %v", all, err)
+	}
+	if b, err := os.ReadFile(k.Also); err != nil || string(b) != given {
+		t.Errorf("%q, %v", b, err)
+	}
+	if err := os.WriteFile(k.Also, []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := k.Load(); err == nil || !strings.Contains(err.Error(), k.Also+":1:") {
+		t.Error(err)
 	}
 }
 
