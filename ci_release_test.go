@@ -2,9 +2,6 @@ package weft
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -18,37 +15,23 @@ type releases struct {
 
 func released(t *testing.T, dir string) releases {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	r := releases{make(map[string][]string), make(map[string]bool)}
-	for _, name := range files {
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range f.Decls {
-			fn, ok := d.(*ast.FuncDecl)
-			if !ok {
-				continue
-			}
-			test := fn.Name.Name
-			r.runs[test] = true
-			for _, s := range fn.Body.List {
-				if e, ok := s.(*ast.ExprStmt); ok {
-					if _, is := release(e.X); is {
-						r.runs[test] = false
-					}
+	for _, fn := range testFunctions(t, dir) {
+		test := fn.Name.Name
+		r.runs[test] = true
+		for _, s := range fn.Body.List {
+			if e, ok := s.(*ast.ExprStmt); ok {
+				if _, is := release(e.X); is {
+					r.runs[test] = false
 				}
 			}
-			ast.Inspect(fn, func(n ast.Node) bool {
-				if covered, is := release(n); is {
-					r.calls[test] = append(r.calls[test], covered)
-				}
-				return true
-			})
 		}
+		ast.Inspect(fn, func(n ast.Node) bool {
+			if covered, is := release(n); is {
+				r.calls[test] = append(r.calls[test], covered)
+			}
+			return true
+		})
 	}
 	return r
 }

@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"iter"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -145,7 +146,26 @@ func TestCI_runsEverySlowTest(t *testing.T) {
 	list := raced(t)
 	slow := 0
 	for path := range packages(t) {
-		files, err := filepath.Glob(filepath.Join("."+strings.TrimPrefix(path, module), "*_test.go"))
+		for name, fn := range testFunctions(t, "."+strings.TrimPrefix(path, module)) {
+			calls := callsIn(fn)
+			if !calls["slowtest.System"] && !calls["slowtest.Unraced"] {
+				continue
+			}
+			slow++
+			if _, listed := list[path]; listed && calls["slowtest.System"] && calls["testing.Short"] {
+				t.Errorf("%s: %s asks for -short: call slowtest.Unraced if it leaves itself out", name, fn.Name.Name)
+			}
+		}
+	}
+	if slow < 20 {
+		t.Errorf("only %d slow tests: the search is wrong", slow)
+	}
+}
+
+// testFunctions are the functions of a directory's test files, each with the name of its file.
+func testFunctions(t *testing.T, dir string) iter.Seq2[string, *ast.FuncDecl] {
+	return func(yield func(string, *ast.FuncDecl) bool) {
+		files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -155,23 +175,11 @@ func TestCI_runsEverySlowTest(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, d := range f.Decls {
-				fn, ok := d.(*ast.FuncDecl)
-				if !ok {
-					continue
-				}
-				calls := callsIn(fn)
-				if !calls["slowtest.System"] && !calls["slowtest.Unraced"] {
-					continue
-				}
-				slow++
-				if _, listed := list[path]; listed && calls["slowtest.System"] && calls["testing.Short"] {
-					t.Errorf("%s: %s asks for -short: call slowtest.Unraced if it leaves itself out", name, fn.Name.Name)
+				if fn, ok := d.(*ast.FuncDecl); ok && !yield(name, fn) {
+					return
 				}
 			}
 		}
-	}
-	if slow < 20 {
-		t.Errorf("only %d slow tests: the search is wrong", slow)
 	}
 }
 

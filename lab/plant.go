@@ -44,9 +44,7 @@ func (g graphPlant) Valid(id topology.NodeID) bool { return id >= 0 && int(id) <
 func (g graphPlant) Node(id topology.NodeID) topology.Node {
 	n := g.Graph.Node(graph.NodeID(id))
 	node := topology.Node{ID: id, Layer: fabric.Layer(n.Tier), Name: n.Name}
-	if i := slices.IndexFunc(n.Addresses, netip.Addr.Is4); i >= 0 {
-		node.Addr = n.Addresses[i]
-	} else if len(n.Addresses) > 0 {
+	if node.Addr = n.IPv4(); !node.Addr.IsValid() && len(n.Addresses) > 0 {
 		node.Addr = n.Addresses[0]
 	}
 	return node

@@ -35,7 +35,7 @@ func (v *View) restored(m *Member) bool {
 	delete(v.before, m.Name)
 	if v.foreign(m) == "" && !k.isAfter(m) {
 		if newest := k.newestKey(); len(m.Keys) == 2 && len(k.Keys) == 2 && newest == k.Keys[0] && newest == m.Keys[1] {
-			m.Keys = k.Keys // it was in use, and will be
+			m.Keys = k.Keys // the backup is of before the host had taken its newer key in use
 		}
 		return false
 	}

@@ -2,7 +2,6 @@ package failover
 
 import (
 	"cmp"
-	"net/netip"
 	"slices"
 
 	"weft/bench/permutation"
@@ -60,7 +59,7 @@ func (w *ways) shares(src, dst graph.NodeID) map[direction]float64 {
 
 // weighted are the numbers of a pair's paths, each as often as it weighs.
 func (w *ways) weighted(src, dst graph.NodeID, n int) (numbers []int) {
-	a, b := ipv4(w.g.Node(src)), ipv4(w.g.Node(dst))
+	a, b := w.g.Node(src).IPv4(), w.g.Node(dst).IPv4()
 	if a.IsValid() && b.IsValid() {
 		if w.views[src] == nil {
 			w.views[src], _ = topology.FromGraph(w.g, a) // nil: all weigh the same
@@ -122,12 +121,4 @@ func (w *ways) isAbove(high, low graph.NodeID) bool {
 		w.above[key] = above
 	}
 	return above
-}
-
-// ipv4 returns a node's first IPv4 address.
-func ipv4(n graph.Node) netip.Addr {
-	if i := slices.IndexFunc(n.Addresses, netip.Addr.Is4); i >= 0 {
-		return n.Addresses[i]
-	}
-	return netip.Addr{}
 }

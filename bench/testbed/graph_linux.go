@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"time"
@@ -33,8 +32,8 @@ type graphLab struct {
 // env, for the rows of weft host. progress, if not nil, is called at each step of building.
 func InGraph(ctx context.Context, name string, c Config, argv, env []string, progress func(done, total int)) (Testbed, error) {
 	for h := range graph.NodeID(c.Graph.NumHosts()) {
-		if _, ok := address4(c.Graph.Node(h)); !ok {
-			return nil, fmt.Errorf("host %s has no IPv4 address: give it one under addresses", c.Graph.Node(h).Name)
+		if n := c.Graph.Node(h); !n.IPv4().IsValid() {
+			return nil, fmt.Errorf("host %s has no IPv4 address: give it one under addresses", n.Name)
 		}
 	}
 	l, err := lab.Hold(ctx, lab.Config{Name: name, Graph: c.Graph, RateMbit: c.RateMbit, Progress: progress})
@@ -95,8 +94,7 @@ func (t *graphLab) startDaemons(ctx context.Context, row Row) (*Session, error) 
 	var hosts []DaemonHost
 	for h := range graph.NodeID(t.config.Graph.NumHosts()) {
 		n := t.config.Graph.Node(h)
-		a, _ := address4(n) // InGraph has looked
-		hosts = append(hosts, DaemonHost{ID: topology.NodeID(h), Name: n.Name, Address: a, Config: t.hostConfig(row)})
+		hosts = append(hosts, DaemonHost{ID: topology.NodeID(h), Name: n.Name, Address: n.IPv4(), Config: t.hostConfig(row)})
 	}
 	if row.MPTCP {
 		if err := t.lab.EnableMPTCP(cmp.Or(row.Subflows, lab.MPTCPSubflows)); err != nil {
@@ -229,14 +227,4 @@ func (t *graphLab) links() ([]LinkBytes, error) {
 		}
 	}
 	return all, nil
-}
-
-// address4 returns a node's first IPv4 address.
-func address4(n graph.Node) (netip.Addr, bool) {
-	for _, a := range n.Addresses {
-		if a.Is4() {
-			return a, true
-		}
-	}
-	return netip.Addr{}, false
 }

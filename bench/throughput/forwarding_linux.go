@@ -24,5 +24,9 @@ func forwardNothing(b *bench) (undo func() error, err error) {
 		}
 		return errors.Join(all...)
 	}
-	return func() error { return set("1") }, set("0")
+	undo = func() error { return set("1") }
+	if err := set("0"); err != nil {
+		return nil, errors.Join(err, undo())
+	}
+	return undo, nil
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"net/netip"
-	"slices"
 	"strings"
 
 	"weft/bench/failover"
@@ -70,14 +68,13 @@ func readDemoFabric(spec string, mbit float64) (demoFabric, error) {
 	}
 	for id := range graph.NodeID(g.NumHosts()) {
 		switch n := g.Node(id); {
-		case !slices.ContainsFunc(n.Addresses, netip.Addr.Is4):
+		case !n.IPv4().IsValid():
 			return nil, usagef("--topology %s: host %s has no IPv4 address: give it one under addresses", spec, n.Name)
 		case len(g.Up(id)) == 0:
 			return nil, usagef("--topology %s: host %s has no link: give it one under links", spec, n.Name)
 		}
 	}
-	own := g.Node(0).Addresses
-	if f.known, err = topology.FromGraph(g, own[slices.IndexFunc(own, netip.Addr.Is4)]); err != nil {
+	if f.known, err = topology.FromGraph(g, g.Node(0).IPv4()); err != nil {
 		return nil, usagef("--topology %s: %w", spec, err)
 	}
 	return f, nil

@@ -120,10 +120,8 @@ func graphHost(g *graph.Graph, flag, name string) (graph.NodeID, netip.Addr, err
 	if !ok || int(id) >= g.NumHosts() {
 		return 0, netip.Addr{}, usagef("%s %q: the graph has no such host; name one by its name or address", flag, name)
 	}
-	for _, a := range g.Node(id).Addresses {
-		if a.Is4() {
-			return id, a, nil
-		}
+	if a := g.Node(id).IPv4(); a.IsValid() {
+		return id, a, nil
 	}
 	return 0, netip.Addr{}, usagef("%s %s: the host has no IPv4 address; name another, or take --encap srv6", flag, name)
 }

@@ -225,7 +225,7 @@ func (c *Config) known() *keyfile.Known {
 func (c *Config) identity() (mesh.Identity, error) {
 	file, kept := c.identityFile(), filepath.Clean(stateDir())
 	if filepath.Dir(file) == kept || filepath.Dir(c.known().Path) == kept {
-		if err := os.MkdirAll(kept, 0o700); err != nil && filepath.Dir(file) == kept { // else it is said when there is somebody to know
+		if err := os.MkdirAll(kept, 0o700); err != nil && filepath.Dir(file) == kept { // without it only new names cannot be kept, which the session says
 			return mesh.Identity{}, err
 		}
 	}
@@ -271,7 +271,7 @@ func (c *Config) leaveKeys(uid, gid int) error {
 	known, keptKnown := c.besideKey(".known")
 	made := os.MkdirAll(stateDir(), 0o700)
 	err := own(stateDir(), identity, keptIdentity, known, keptKnown)
-	if c.UDP.PrivateKeyFile != "" { // the folder need not be one that can be written: what the user lacks then is said where it is needed
+	if c.UDP.PrivateKeyFile != "" { // its folder may be read-only; joinMesh says what the user cannot read or write
 		return nil
 	}
 	if err = errors.Join(made, err, own(c.keyFile())); err != nil {

@@ -28,7 +28,7 @@ var (
 // more in etcd, which may be of others.
 type listening struct {
 	mu     sync.Mutex
-	of     uint64    // the watch, by number
+	of     uint64    // number of the watch
 	until  int64     // the revision up to which all is known
 	keys   int64     // that there are
 	on     bool      // there is one
@@ -134,7 +134,7 @@ func (l *listening) asked(at state, revision int64) {
 // endSilent ends a watch that has not told anything since it was at a state.
 func (d *Directory) endSilent(at state) {
 	d.mu.Lock()
-	defer d.mu.Unlock() // until then there is no other one
+	defer d.mu.Unlock() // no other watch begins meanwhile
 	if d.watch != nil && d.listening.now() == at {
 		d.watch(errSilent)
 	}

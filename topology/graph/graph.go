@@ -38,6 +38,16 @@ type Node struct {
 	Line     int    // in the file that says so; 0: none
 }
 
+// IPv4 returns the first of the node's addresses that is one of IPv4; the zero Addr if there is none.
+func (n Node) IPv4() netip.Addr {
+	for _, a := range n.Addresses {
+		if a.Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
 // Link is a cable. In a Graph, Ends[0] is the end in the lower tier.
 type Link struct {
 	Ends  [2]string
