@@ -1,6 +1,6 @@
 // Package slowtest says which slow tests run. The variable WEFT_TESTS has three levels:
 //
-//	(unset)  go test ./... ends within three minutes on two idle processors
+//	(unset)  what go test ./... runs: no test waits long. It takes some 11 CPU-minutes in all
 //	all      and all tests of whole systems; this is what CI runs
 //	long     and some of them as long as a release needs them, and those of Release
 //
