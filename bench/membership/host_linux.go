@@ -128,6 +128,13 @@ func (b *bed) begin(n int, former *host, k kind) (h *host, err error) {
 	return h, nil
 }
 
+// meets takes note that the host has taken a peer. A forged one tells it nothing of the name.
+func (h *host) meets(p *mesh.Peer) {
+	if !h.b.forged(h, p, h.known[p.Name]) {
+		h.known[p.Name] = true
+	}
+}
+
 // setPeers gives the tunnel its peers, and takes note.
 func (h *host) setPeers(peers []mesh.Peer) error {
 	h.mu.Lock()
@@ -146,10 +153,7 @@ func (h *host) setPeers(peers []mesh.Peer) error {
 	next := make(map[string]mesh.Peer, len(peers))
 	for _, p := range peers {
 		next[p.Name] = p
-		h.b.judgePeer(h, &p, h.known[p.Name])
-		if _, forged := wayOf(p.Endpoint); !forged {
-			h.known[p.Name] = true
-		}
+		h.meets(&p)
 	}
 	for name, p := range h.peers {
 		q, ok := next[name]

@@ -161,9 +161,9 @@ func (b *bed) write(ctx context.Context, name string, value []byte, deletes bool
 	return id
 }
 
-// judge takes note of a peer that a host has taken though somebody else has registered it. known says that
-// the host knew the name before: who comes meanwhile cannot know better.
-func (b *bed) judgePeer(h *host, p *mesh.Peer, known bool) {
+// forged reports whether a peer that a host has taken is as somebody else has registered it, and takes note
+// of it if the host knew the name before: who comes meanwhile cannot know better.
+func (b *bed) forged(h *host, p *mesh.Peer, known bool) bool {
 	way, forged := wayOf(p.Endpoint)
 	if generation := generationOf(p, h.name); !forged && generation >= 0 {
 		b.mu.Lock()
@@ -171,14 +171,14 @@ func (b *bed) judgePeer(h *host, p *mesh.Peer, known bool) {
 		b.mu.Unlock()
 		way, forged = replayed, ok && generation == int(old)
 	}
-	if !forged || !known {
-		return
+	if forged && known {
+		b.mu.Lock()
+		b.foreign.Taken++
+		b.foreign.Usurped[way].Taken++
+		b.mu.Unlock()
+		b.notef("%s has taken a forged registration of %s: %s", h.name, p.Name, wayNames[way])
 	}
-	b.mu.Lock()
-	b.foreign.Taken++
-	b.foreign.Usurped[way].Taken++
-	b.mu.Unlock()
-	b.notef("%s has taken a forged registration of %s: %s", h.name, p.Name, wayNames[way])
+	return forged
 }
 
 // generationOf is that of the peer's key by which a host sends; -1: there is none.

@@ -12,10 +12,14 @@ import (
 // of thesis-t3.1 and hedera-t4.3 went: no row is immovable by mappings that are drawn.
 var triedFits = map[[2]string][]string{
 	{"drill-f3", "for how long engines do not see one another's packets"}: {"400ns"},
-	{"drill-f12", "link delay"}:            {"850µs"},
-	{"drill-f12", "one size of all flows"}: {"2 MB each"},
-	{"drb-5.5", "window"}:                  {"80 KB", "96 KB", "112 KB"},
-	{"drb-f9", "window"}:                   {"96 KB", "128 KB", "160 KB"},
+	{"drill-f12", "link delay"}:                                                               {"850µs"},
+	{"drill-f12", "one size of all flows"}:                                                    {"2 MB each"},
+	{"drill-f12", "paths over which DRILL spreads packets"}:                                   {"all"},
+	{"drill-f13", "paths over which DRILL spreads packets"}:                                   {"all"},
+	{"drill-t1", "hosts of a leaf"}:                                                           {"4"},
+	{"drill-f2", "for how long engines do not see one another's packets"}:                     {"400ns"},
+	{"drb-5.5", "window"}:                                                                     {"80 KB", "96 KB", "112 KB"},
+	{"drb-f9", "window"}:                                                                      {"96 KB", "128 KB", "160 KB"},
 	{"drb-f9", "delay of a hop and window, two parameters fitted to six figures"}:             {"30 µs and 160 KB"},
 	{"hedera-t4.3", "fields that the simulator's ECMP hashes"}:                                {"the destination's pod", "nothing: one of equal routes is kept"},
 	{"hedera-t4.3", "mapping of a random pattern, where one of equal routes is kept"}:         sets("200"),

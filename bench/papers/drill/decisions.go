@@ -10,13 +10,14 @@ import (
 // all are words one of which is in the label of every row of the paper's.
 var all = []string{"ECMP", "CONGA", "Presto", "DRILL", "Random", "RR", "FCT", "wait"}
 
-// The parameters that the paper leaves open, for the experiments with its trace.
+// The parameters that the paper leaves open, for the experiments with its trace. Each spans
+// all that is plausible of it, one at a time.
 var (
-	// byTraffic has no Ends: how many leaves send is one axis of the trace's pattern, which has
-	// racks of one service, hot racks and local traffic, too.
-	byTraffic = papers.Decision{
-		Parameter: "traffic", About: all,
-		Values: []papers.DecisionValue{as(quarter, anyToAny), as(quarter, half), as(quarter, eighth)},
+	// bySenders is one axis of the trace's pattern, which has racks of one service, hot racks and
+	// local traffic, too.
+	bySenders = papers.Decision{
+		Parameter: "part of the leaves that sends", About: all, Ends: "from one of 16 leaves to all",
+		Values: []papers.DecisionValue{as(quarter, anyToAny), as(quarter, half), as(quarter, eighth), as(quarter, sixteenth)},
 	}
 	bySizes = papers.Decision{
 		Parameter: "flow sizes", About: all,
@@ -30,32 +31,54 @@ var (
 		Parameter: "last segments", About: all, Ends: "there is no third way", Discrete: true,
 		Values: []papers.DecisionValue{as(wholeEnds, shortEnds)},
 	}
-	// byBuffer has no Ends: no buffer that the ports of a switch share is tried.
+	// byBuffer has no buffer that ports share: INET's switches have a queue for each.
 	byBuffer = papers.Decision{
 		Parameter: "buffer of each port", About: all,
-		Values: []papers.DecisionValue{buffers("50 frames", 50), buffers("200 frames", 200), buffers("400 frames", 400), buffers("1,000 frames", 1000)},
+		Ends: "from 25 frames, which the first windows of nine flows fill, to without end",
+		Values: []papers.DecisionValue{
+			buffers("25 frames", 25), buffers("50 frames", 50), buffers("200 frames", 200), buffers("400 frames", 400),
+			buffers("1,000 frames", 1000), buffers("without end", unbounded),
+		},
 	}
 	byWindow = papers.Decision{
 		Parameter: "TCP's window", About: all,
-		Values: []papers.DecisionValue{
-			{Name: "256 KB", Tune: func(c *sim.Config) { c.TCP.WindowBytes = 256 << 10 }},
-			{Name: "17,520 bytes", Tune: func(c *sim.Config) { c.TCP.WindowBytes = 17_520 }},
-		},
+		Ends:   "from 12 segments, as many as Linux 2.6 offers a connection that begins, to 1 MB, as much as the largest flow has",
+		Values: []papers.DecisionValue{windows("17,520 bytes", 17_520), windows("256 KB", 256<<10), windows("1 MB", 1<<20)},
 	}
 	byInitial = papers.Decision{
 		Parameter: "TCP's initial window", About: all, Ends: "from Linux 2.6's 3 to 2.6.39's 10",
 		Values: []papers.DecisionValue{{Name: "10 segments", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 10 }}},
 	}
-	// byTimeout has no Ends: the lesser value, 1 ms, is still 8 full queues at 10 Gbit/s.
 	byTimeout = papers.Decision{
 		Parameter: "least retransmission timeout", About: all,
-		Values: []papers.DecisionValue{timeouts("1 ms", time.Millisecond), timeouts("200 ms", 200*time.Millisecond)},
+		Ends: "from 200 µs, less than two full ports take at 10 Gbit/s, to Linux's 200 ms",
+		Values: []papers.DecisionValue{
+			timeouts("200 µs", 200*time.Microsecond), timeouts("1 ms", time.Millisecond), timeouts("200 ms", 200*time.Millisecond),
+		},
 	}
 )
 
 // open are those parameters.
 func open(more ...papers.Decision) []papers.Decision {
-	return append([]papers.Decision{byTraffic, bySizes, byBuffer, byWindow, byTimeout}, more...)
+	return append([]papers.Decision{bySenders, bySizes, byBuffer, byWindow, byInitial, byTimeout}, more...)
+}
+
+// ofTCP are those of them that experiments without the trace have, too.
+func ofTCP(about ...string) []papers.Decision {
+	return []papers.Decision{speaking(byBuffer, about...), speaking(byWindow, about...), speaking(byInitial, about...), speaking(byTimeout, about...)}
+}
+
+// speaking is a decision that speaks of other rows.
+func speaking(d papers.Decision, of ...string) papers.Decision {
+	d.About = of
+	return d
+}
+
+// byPaths has DRILL spread packets over all paths, not over symmetric ones alone.
+var byPaths = papers.Decision{
+	Parameter: "paths over which DRILL spreads packets", About: []string{"DRILL"},
+	Against: "\"each switch follows a two step process for forwarding each packet\": it hashes a flow to a component, and balances \"across its symmetric paths\" (§3.4.2)",
+	Values:  []papers.DecisionValue{fitted(papers.DecisionValue{Name: "all", Replace: map[string]string{drill.policy: drillAll.policy}})},
 }
 
 // as is the value that another name stands for.
@@ -71,6 +94,13 @@ func fitted(v papers.DecisionValue) papers.DecisionValue {
 
 func buffers(name string, frames int) papers.DecisionValue {
 	return papers.DecisionValue{Name: name, Tune: func(c *sim.Config) { c.Queues = []sim.Queue{{Bytes: frames * frameBytes}} }}
+}
+
+// unbounded is more frames than ever wait.
+const unbounded = 1 << 20
+
+func windows(name string, bytes int) papers.DecisionValue {
+	return papers.DecisionValue{Name: name, Tune: func(c *sim.Config) { c.TCP.WindowBytes = bytes }}
 }
 
 func timeouts(name string, least time.Duration) papers.DecisionValue {

@@ -41,7 +41,7 @@ func changes(t *testing.T, top *topology.Topology, itself []workload.Flow, v pap
 			return true
 		}
 	}
-	for _, spec := range []string{large, scaledUp, scaled, even, uneven, vl2} {
+	for _, spec := range []string{large, scaledUp, scaled, even, uneven, vl2, slow} {
 		other, err := fabric(o, spec, "")
 		if err != nil {
 			t.Fatalf("%s: %v", v.Name, err)
@@ -53,15 +53,21 @@ func changes(t *testing.T, top *topology.Topology, itself []workload.Flow, v pap
 	return !slices.Equal(flowsOf(t, top, o), itself)
 }
 
-// flowsOf are the flows of a trial.
+// flowsOf are the flows of a trial and those of incast.
 func flowsOf(t *testing.T, top *topology.Topology, o papers.Options) (list []workload.Flow) {
 	t.Helper()
 	c, err := trial{top: top, scheme: drill, load: .5, arrivals: time.Millisecond}.config(o, func(sim.FlowEnd) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for f, ok := c.Workload.Next(); ok; f, ok = c.Workload.Next() {
-		list = append(list, f)
+	incast, err := asked(o, top, 40*time.Millisecond)(o.Seed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []workload.Source{c.Workload, incast} {
+		for f, ok := s.Next(); ok; f, ok = s.Next() {
+			list = append(list, f)
+		}
 	}
 	return list
 }

@@ -147,7 +147,7 @@ func TestFailed_leavesAllConnected(t *testing.T) {
 
 func TestAsked_isATenthOfATenth(t *testing.T) {
 	top := parse(t, scaledUp)
-	s, err := asked(top, 3*incastEvery)(1)
+	s, err := asked(papers.Options{}, top, 3*incastEvery)(1)
 	if err != nil {
 		t.Fatal(err)
 	}

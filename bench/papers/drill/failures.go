@@ -154,7 +154,7 @@ var oneFailure = papers.Experiment{
 }
 
 var tenFailures = papers.Experiment{
-	Name: "drill-f12", Source: "DRILL §4, Fig. 12", Decisions: open(byDelay, byOneSize),
+	Name: "drill-f12", Source: "DRILL §4, Fig. 12", Decisions: open(byDelay, byOneSize, byPaths),
 	Title:   "ten links of 64 are down: DRILL and CONGA do best",
 	Setting: traced(stated("fabric", scaledUp), down, overAll),
 	Run: asymmetry{
@@ -176,7 +176,7 @@ func heterogeneousSpec(leaves, hosts int) string {
 }
 
 var heterogeneous = papers.Experiment{
-	Name: "drill-f13", Source: "DRILL §4, Fig. 13", Decisions: open(),
+	Name: "drill-f13", Source: "DRILL §4, Fig. 13", Decisions: open(byPaths),
 	Title: "two links from each leaf are twice as fast: DRILL and CONGA do best",
 	Setting: traced(stated("fabric", "16 leaves of 48 hosts, 16 spines, all links 10 Gbit/s, two from leaf i to spines i and i+1"),
 		chosen("two links", "one of 20 Gbit/s with one queue, which DRILL measures in time", "DRILL here knows of no parallel links (sim.Config.Parallel refuses switch-drill). §3.4.3 has one link of 40 Gbit/s make the same asymmetry as four of 10"),

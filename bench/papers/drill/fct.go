@@ -25,7 +25,7 @@ func (f *flows) share(place int) float64 {
 }
 
 var symmetric = papers.Experiment{
-	Name: "drill-f6", Source: "DRILL §4, Fig. 6", Decisions: open(byInitial),
+	Name: "drill-f6", Source: "DRILL §4, Fig. 6", Decisions: open(),
 	Title:   "4 spines, 16 leaves, 320 hosts, 40 and 10 Gbit/s: finer grain cuts flow completion times, most of all under load",
 	Setting: traced(stated("fabric", scaledUp)),
 	Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {

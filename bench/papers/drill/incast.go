@@ -18,12 +18,25 @@ const (
 	incastEvery = 2 * time.Millisecond
 )
 
+// byHowOften is how often hosts ask.
+var byHowOften = papers.Decision{
+	Parameter: "how often hosts ask", About: []string{"DRILL", "FCT"},
+	Ends: "from each half millisecond, which adds a third to the stated load, to once in the run",
+	Values: []papers.DecisionValue{
+		as(incastEvery.String(), "500µs"), as(incastEvery.String(), "1ms"), as(incastEvery.String(), "5ms"), as(incastEvery.String(), "40ms"),
+	},
+}
+
 // asked has a tenth of the hosts ask a tenth of the others each, all at once, every
 // incastEvery on average.
-func asked(t *topology.Topology, arrivals time.Duration) func(seed uint64) (workload.Source, error) {
+func asked(o papers.Options, t *topology.Topology, arrivals time.Duration) func(seed uint64) (workload.Source, error) {
 	return func(seed uint64) (workload.Source, error) {
+		every, err := time.ParseDuration(o.As(incastEvery.String()))
+		if err != nil {
+			return nil, err
+		}
 		n := max(1, t.NumHosts()/incastPart)
-		times := max(1, int(arrivals/incastEvery))
+		times := max(1, int(arrivals/every))
 		return workload.NewIncast(workload.IncastConfig{
 			Hosts: workload.Hosts(t), Servers: n, Bytes: int64(n) * incastBytes,
 			Jobs: n * times, Together: n, Until: arrivals, Class: 1, Seed: seed,
@@ -32,7 +45,7 @@ func asked(t *topology.Topology, arrivals time.Duration) func(seed uint64) (work
 }
 
 var incast = papers.Experiment{
-	Name: "drill-f14", Source: "DRILL §4, Fig. 14", Decisions: open(),
+	Name: "drill-f14", Source: "DRILL §4, Fig. 14", Decisions: open(byHowOften),
 	Title: "incast over traffic of 20 %: DRILL turns bursts away from crowded ports at once",
 	Setting: traced(stated("fabric", scaledUp), stated("incast", "10 % of the hosts each ask 10 % of the others for 10 KB, at once"),
 		chosen("how often", fmt.Sprintf("every %v on average", incastEvery), "not stated")),
@@ -43,12 +56,12 @@ var incast = papers.Experiment{
 		}
 		g := &grid{loads: []float64{.2, .35}, schemes: []scheme{ecmp, conga, presto, drill, drill.bare()}}
 		arrivals := took(o, 40*time.Millisecond, 3*time.Millisecond)
-		if err := g.run(ctx, o, trial{top: top, arrivals: arrivals, besides: asked(top, arrivals)}); err != nil {
+		if err := g.run(ctx, o, trial{top: top, arrivals: arrivals, besides: asked(o, top, arrivals)}); err != nil {
 			return nil, err
 		}
 		const load = .2
 		beside := &grid{loads: []float64{load}, schemes: []scheme{conga, presto, drill}}
-		if err := beside.run(ctx, o, trial{top: top, arrivals: arrivals, besides: asked(top, arrivals), deep: true}); err != nil {
+		if err := beside.run(ctx, o, trial{top: top, arrivals: arrivals, besides: asked(o, top, arrivals), deep: true}); err != nil {
 			return nil, err
 		}
 		out := &papers.Outcome{PacketHops: g.hops() + beside.hops(), Settings: durations(arrivals, g)}

@@ -89,7 +89,7 @@ func sampler(s *spreads) func(time.Duration, sim.View) {
 func queueTime(o papers.Options) time.Duration { return took(o, 2*time.Millisecond, time.Millisecond) }
 
 var balance = papers.Experiment{
-	Name: "drill-f2", Source: "DRILL §3.2.3, Fig. 2",
+	Name: "drill-f2", Source: "DRILL §3.2.3, Fig. 2", Decisions: []papers.Decision{speaking(byBlindness, "48 engines")},
 	Title:   "48 spines, 48 leaves, 2,304 hosts: a choice and a memory keep queues equal",
 	Setting: setting(stated("fabric", large), chosen("rates", "10 Gbit/s", "not stated"), queueLength, engineView),
 	Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {

@@ -9,7 +9,7 @@ import (
 )
 
 var reordering = papers.Experiment{
-	Name: "drill-f11a", Source: "DRILL §4, Fig. 11a", Decisions: open(byEnds, byInitial),
+	Name: "drill-f11a", Source: "DRILL §4, Fig. 11a", Decisions: open(byEnds),
 	Title:   "without a shim DRILL rarely reorders: flows with duplicate ACKs at 80 % load",
 	Setting: traced(stated("fabric", scaledUp), stated("shim", "none, for any scheme")),
 	Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {

@@ -18,6 +18,7 @@ const (
 	scaledUp = "leaf-spine:leaves=16,spines=4,hosts=20,host-rate=10000,fabric-rate=40000"
 	scaled   = "leaf-spine:leaves=16,spines=16,hosts=20,host-rate=10000,fabric-rate=10000"
 	slow     = "leaf-spine:leaves=4,spines=4,hosts=8,host-rate=1000,fabric-rate=1000"
+	slowHalf = "leaf-spine:leaves=4,spines=4,hosts=4,host-rate=1000,fabric-rate=1000" // not stated: see byRack
 )
 
 // Smaller ones, to see that an experiment works.

@@ -11,14 +11,15 @@ import (
 
 // Who sends to whom. A Decision replaces quarter by another one.
 const (
-	quarter  = "hosts of every fourth leaf, to those of all other leaves"
-	half     = "hosts of every second leaf, to those of all other leaves"
-	eighth   = "hosts of every eighth leaf, to those of all other leaves"
-	anyToAny = "any host, to any of another leaf"
+	quarter   = "hosts of every fourth leaf, to those of all other leaves"
+	half      = "hosts of every second leaf, to those of all other leaves"
+	eighth    = "hosts of every eighth leaf, to those of all other leaves"
+	sixteenth = "hosts of every sixteenth leaf, to those of all other leaves"
+	anyToAny  = "any host, to any of another leaf"
 )
 
 // everyLeaf is of how many leaves one sends; where all do, they receive as well.
-var everyLeaf = map[string]int{quarter: 4, half: 2, eighth: 8, anyToAny: 1}
+var everyLeaf = map[string]int{quarter: 4, half: 2, eighth: 8, sixteenth: 16, anyToAny: 1}
 
 // Sizes of flows besides a distribution's own: the part of flows of a segment at most is
 // another one, and of the larger flows one is as frequent as before beside another.

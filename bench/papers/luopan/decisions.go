@@ -14,7 +14,7 @@ var speaksOfLuopan = []string{luopanScheme, "samples", "µs"}
 
 // decisions are of what the paper leaves open in all of its experiments.
 func decisions() []papers.Decision {
-	return []papers.Decision{ageOfSamples(), acknowledgements(), betweenSamples()}
+	return []papers.Decision{ageOfSamples(), acknowledgements(), betweenSamples(), byWindow(), byInitial(), byTimeout()}
 }
 
 // ageOfSamples has luopan's samples take just this long, and choices made by the racks'
@@ -43,6 +43,7 @@ func takeSamplesAged(c *sim.Config, age time.Duration) {
 
 func acknowledgements() papers.Decision {
 	return papers.Decision{Parameter: "paths of acknowledgements", About: speaksOfLuopan,
+		Ends: "they go by the scheme or by none; switches choose for every packet (§3.2)", Discrete: true,
 		Values: []papers.DecisionValue{{Name: "each a random one", Tune: func(c *sim.Config) { c.AckUnits = false }}}}
 }
 
@@ -50,6 +51,7 @@ func acknowledgements() papers.Decision {
 // itself.
 func betweenSamples() papers.Decision {
 	return papers.Decision{Parameter: "luopan's rule between two samples", About: speaksOfLuopan,
+		Ends: "the paper's rule, and both of weft's", Discrete: true,
 		Values: []papers.DecisionValue{
 			{Name: "samples alone (§3.2)", Tune: func(c *sim.Config) { c.Spray.SamplesOnly = true }},
 			{Name: "weft's turns, a table per host", Tune: takeTurns},
@@ -60,4 +62,31 @@ func takeTurns(c *sim.Config) {
 	if c.Policy == luopanScheme {
 		c.Options.Expiry, c.Spray = 0, sim.SprayOptions{Turns: true}
 	}
+}
+
+// byWindow, byInitial and byTimeout are of every scheme's TCP.
+func byWindow() papers.Decision {
+	d := papers.Decision{Parameter: "TCP's window", About: speaksOfLuopan,
+		Ends: "from what there is without window scaling to more than the six ports of a path hold"}
+	for _, v := range []struct {
+		name  string
+		bytes int
+	}{{"64 KB", 65_535}, {"2 MB", 2 << 20}} {
+		d.Values = append(d.Values, papers.DecisionValue{Name: v.name, Tune: func(c *sim.Config) { c.TCP.WindowBytes = v.bytes }})
+	}
+	return d
+}
+
+func byInitial() papers.Decision {
+	return papers.Decision{Parameter: "TCP's initial window", About: speaksOfLuopan, Ends: "ns-3 had 1 by default, and has 10",
+		Values: []papers.DecisionValue{{Name: "1 segment", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 1 }}}}
+}
+
+func byTimeout() papers.Decision {
+	d := papers.Decision{Parameter: "least retransmission timeout", About: speaksOfLuopan,
+		Ends: "from the 200 µs that are stated of incast to the 1 s that ns-3 has by default"}
+	for _, least := range []time.Duration{10 * time.Millisecond, 200 * time.Millisecond, time.Second} {
+		d.Values = append(d.Values, papers.DecisionValue{Name: least.String(), Tune: func(c *sim.Config) { c.TCP.RTOMin, c.TCP.RTOInitial = least, least }})
+	}
+	return d
 }
