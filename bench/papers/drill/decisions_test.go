@@ -41,6 +41,9 @@ func changes(t *testing.T, top *topology.Topology, itself []workload.Flow, v pap
 			return true
 		}
 	}
+	if o.As(drill.policy) != drill.policy { // as of mutants
+		return true
+	}
 	for _, spec := range []string{large, scaledUp, scaled, even, uneven, vl2, slow} {
 		other, err := fabric(o, spec, "")
 		if err != nil {
