@@ -60,7 +60,7 @@ var (
 
 // open are those parameters.
 func open(more ...papers.Decision) []papers.Decision {
-	return append([]papers.Decision{bySenders, bySizes, byBuffer, byWindow, byInitial, byTimeout}, more...)
+	return append([]papers.Decision{bySenders, byBursts, byBurstsOfAll, bySizes, byBuffer, byWindow, byInitial, byTimeout}, more...)
 }
 
 // ofTCP are those of them that experiments without the trace have, too.

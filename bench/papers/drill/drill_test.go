@@ -58,7 +58,7 @@ func TestBetween_isOfSomeLeaves(t *testing.T) {
 	top := parse(t, scaledUp)
 	for who, every := range everyLeaf {
 		const load, until = .5, 20 * time.Millisecond
-		s, err := between(top, who, sizes, load, until, 1)
+		s, err := between(top, traffic{who, sizes, alone}, load, until, 1)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +82,7 @@ func TestBetween_isOfSomeLeaves(t *testing.T) {
 			t.Errorf("%s: %v Mbit/s sent, want %v", who, got, want)
 		}
 	}
-	if _, err := between(top, "nobody", sizes, .5, time.Second, 1); err == nil {
+	if _, err := between(top, traffic{"nobody", sizes, alone}, .5, time.Second, 1); err == nil {
 		t.Error("nobody sends")
 	}
 	for name, part := range smallFlows {
@@ -209,7 +209,7 @@ func TestTrial_config(t *testing.T) {
 			t.Fatal(err)
 		}
 		first, _ := c.Workload.Next()
-		other, err := between(top, quarter, sizes, .5, time.Millisecond, 3)
+		other, err := between(top, traffic{quarter, sizes, alone}, .5, time.Millisecond, 3)
 		if err != nil {
 			t.Fatal(err)
 		}

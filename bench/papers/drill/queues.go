@@ -70,7 +70,7 @@ func measureQueues(ctx context.Context, o papers.Options, top *topology.Topology
 		c := network(o.Seed, top, s)
 		c.Duration, c.Warmup = time, time/warm
 		var err error
-		if c.Workload, err = between(top, anyToAny, sizes, load, time, o.Seed); err != nil {
+		if c.Workload, err = between(top, traffic{anyToAny, sizes, alone}, load, time, o.Seed); err != nil {
 			return nil, nil, err
 		}
 		all[i] = newSpreads(top)

@@ -72,14 +72,24 @@ func senders(t *topology.Topology, every int) (from, to []topology.NodeID, mbit 
 	return from, to, min(up, down)
 }
 
+// traffic is who sends what between racks.
+type traffic struct{ senders, sizes, atOnce string } // names
+
+// trafficOf is the traffic of experiments with the paper's trace.
+func trafficOf(o papers.Options) traffic { return traffic{o.As(quarter), o.As(sizes), o.As(alone)} }
+
 // between is Poisson traffic between racks at a load of what the senders' leaves can send
 // up.
-func between(t *topology.Topology, who, sizes string, load float64, until time.Duration, seed uint64) (workload.Source, error) {
-	every, ok := everyLeaf[who]
+func between(t *topology.Topology, who traffic, load float64, until time.Duration, seed uint64) (workload.Source, error) {
+	every, ok := everyLeaf[who.senders]
 	if !ok {
-		return nil, fmt.Errorf("drill: nobody knows who %q are", who)
+		return nil, fmt.Errorf("drill: nobody knows who %q are", who.senders)
 	}
-	flows, err := cdf(sizes)
+	n, ok := burstOf[who.atOnce]
+	if !ok {
+		return nil, fmt.Errorf("drill: nobody knows how many begin: %q", who.atOnce)
+	}
+	flows, err := cdf(who.sizes)
 	if err != nil {
 		return nil, err
 	}
@@ -90,10 +100,14 @@ func between(t *topology.Topology, who, sizes string, load float64, until time.D
 			return nil, err
 		}
 	}
-	return workload.NewPoisson(workload.PoissonConfig{
+	c := workload.PoissonConfig{
 		Senders: from, To: to, Sizes: flows, Until: until, Seed: seed,
 		PerSecond: workload.FlowsPerSecond(load, mbit, flows),
-	})
+	}
+	if n > 1 {
+		return newBursts(t, c, n)
+	}
+	return workload.NewPoisson(c)
 }
 
 // wholeEnds is the name of what wholeSegments does, and shortEnds of its absence.

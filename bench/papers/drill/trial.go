@@ -84,7 +84,7 @@ func (t trial) config(o papers.Options, on func(sim.FlowEnd)) (sim.Config, error
 		}
 	}
 	var err error
-	c.Workload, err = between(t.top, o.As(quarter), o.As(sizes), t.load, t.arrivals, o.Seed)
+	c.Workload, err = between(t.top, trafficOf(o), t.load, t.arrivals, o.Seed)
 	if o.As(wholeEnds) == wholeEnds {
 		c.Workload = wholeSegments{c.Workload}
 	}
