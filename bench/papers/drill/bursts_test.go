@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"weft/bench/sim/workload"
 	"weft/topology"
 )
 
@@ -16,25 +17,24 @@ func TestBursts_areOfOneRack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		racks := make(map[time.Duration]topology.NodeID)
-		flows, hosts := make(map[time.Duration]int), make(map[topology.NodeID]bool)
-		for f, ok := s.Next(); ok; f, ok = s.Next() {
-			leaf := top.EdgeOf(f.Src)
-			if other, ok := racks[f.Start]; ok && other != leaf && atOnce != alone {
-				t.Fatalf("%s: flows of two racks begin at %v", atOnce, f.Start)
+		hosts := make(map[topology.NodeID]bool)
+		var first workload.Flow
+		for i := 0; ; i++ {
+			f, ok := s.Next()
+			if !ok {
+				break
 			}
-			if top.EdgeOf(f.Dst) == leaf {
+			if i%burstOf[atOnce] == 0 {
+				first = f
+			}
+			if f.Start != first.Start || top.EdgeOf(f.Src) != top.EdgeOf(first.Src) {
+				t.Fatalf("%s: %+v and %+v are not of one burst", atOnce, first, f)
+			}
+			if top.EdgeOf(f.Dst) == top.EdgeOf(f.Src) {
 				t.Fatalf("%s: a flow stays in its rack", atOnce)
 			}
-			racks[f.Start] = leaf
-			flows[f.Start]++
 			hosts[f.Src] = true
 			bytes += f.Bytes
-		}
-		for at, n := range flows {
-			if n%burstOf[atOnce] != 0 {
-				t.Errorf("%s: %d begin at %v", atOnce, n, at)
-			}
 		}
 		if len(hosts) != top.NumHosts() {
 			t.Errorf("%s: %d of %d hosts send", atOnce, len(hosts), top.NumHosts())
