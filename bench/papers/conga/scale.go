@@ -18,7 +18,7 @@ func f15() papers.Experiment {
 			Name: "fabric", Value: "8 leaves with 4 uplinks of 40 Gbit/s; 48 hosts of 10 Gbit/s at each, or 12 of 40", Chosen: true,
 			Why: "stated are the hosts in all, their rates, and 3:1; 8 leaves are the most that §5.5 names",
 		}),
-		Decisions: []papers.Decision{buffers("CONGA")},
+		Decisions: []papers.Decision{buffers("CONGA"), windows("CONGA")},
 		Run:       runScale,
 	}
 }
@@ -58,7 +58,7 @@ func runScale(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 		if err != nil {
 			return nil, err
 		}
-		base := run{fabric: fabric{t, 1}, traffic: webSearch, times: tm}
+		base := run{fabric: fabric{t, 1}, initial: simulatedInitial, traffic: webSearch, times: tm}
 		runs = append(runs, base.of(scaleSchemes, scaleLoads)...)
 	}
 	results, err := play(ctx, o, runs, nil)

@@ -17,7 +17,7 @@ func f16() papers.Experiment {
 		Setting: simulated(webSearch.parameter(), parallelLinks,
 			papers.Parameter{Name: "fabric", Value: "6 leaves with 48 hosts of 10 Gbit/s, 3 spines, 3 links of 40 Gbit/s between each two"},
 			papers.Parameter{Name: "failed", Value: "9 links drawn with the seed", Chosen: true, Why: "random in the paper; those beside a failed one matter, and are found by ECMP's queues"}),
-		Decisions: []papers.Decision{buffers("ECMP", "CONGA")},
+		Decisions: []papers.Decision{buffers("ECMP", "CONGA"), windows("ECMP", "CONGA")},
 		Run:       runScattered,
 	}
 }
@@ -38,7 +38,7 @@ func runScattered(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	if err != nil {
 		return nil, err
 	}
-	base := run{fabric: fabric, traffic: webSearch, times: tm}
+	base := run{fabric: fabric, initial: simulatedInitial, traffic: webSearch, times: tm}
 	runs := base.of([]string{ecmp, conga, wcmp, host, drb}, []float64{0.6})
 	means := make([]*queueMeans, len(runs))
 	results, err := play(ctx, o, runs, func(i int, c *sim.Config) {

@@ -22,6 +22,8 @@ const (
 	headerBytes = 40
 	rtoMin      = 200 * time.Millisecond
 	longestFlow = 100_000_000
+	// simulatedInitial is the initial window of the simulations, in packets.
+	simulatedInitial = 3
 	// aboutPercent is the tolerance of figures that the text gives with a tilde, as
 	// the most of a curve.
 	aboutPercent = papers.Plotted
@@ -74,6 +76,7 @@ var idle = papers.Parameter{
 // single are those of the simulations.
 var single = []papers.Parameter{
 	{Name: "connections", Value: "one for each flow", Chosen: true, Why: "three for each pair are stated of the testbed (§5.2), nothing of the simulations (§5.5)"},
+	{Name: "initial window", Value: fmt.Sprintf("%d packets", simulatedInitial), Chosen: true, Why: "the simulator has the TCP of Linux 2.6.26 (§5.5), whose first window is RFC 3390's; those of the testbed have 10"},
 }
 
 // onTestbed and simulated are the settings of the paper's two kinds of experiments.
@@ -122,6 +125,7 @@ func (t times) parameter() papers.Parameter {
 type run struct {
 	fabric
 	connections int    // of a pair of hosts; 0: each flow has its own
+	initial     int    // window, in packets; 0: 10
 	policy      string // a scheme
 	traffic
 	load float64
@@ -155,7 +159,7 @@ func (r run) bare(seed uint64) sim.Config {
 		Topology: r.Topology, Parallel: r.parallel, Seed: seed,
 		Duration: r.arrivals + r.drain, Warmup: r.warmup,
 		Delay: linkDelay, Queues: queues(r.Topology),
-		Connections: r.connections, TCP: tcp.Config{WindowBytes: window, RTOMin: rtoMin},
+		Connections: r.connections, TCP: tcp.Config{WindowBytes: window, InitialWindow: r.initial, RTOMin: rtoMin},
 	}
 	schemes[r.policy].set(&c, r.policy)
 	if spray.Reorders(c.Policy) && !slices.Contains(spray.SwitchNames(), c.Policy) {
