@@ -77,7 +77,7 @@ func (o Open) String() string {
 func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
 	var open []Row
 	for _, r := range report.Rows {
-		if r.out() {
+		if report.isOut(r) {
 			open = append(open, r)
 		}
 	}

@@ -153,6 +153,27 @@ func TestDecide(t *testing.T) {
 
 // A decision whose values only take a row further from the paper's figure does not make it
 // immovable, unless it says why none can bring it nearer. It does not keep another from it.
+// Where no row is the paper's, our own make the verdict: they are to be moved, and may be broken.
+func TestDecide_ownAlone(t *testing.T) {
+	rows := func(more ...Row) func(float64, Options) []Row {
+		return func(buffer float64, _ Options) []Row {
+			return append([]Row{Within("a", "m", 200, buffer, 10).Own(), AtMost("b", "m", 150, buffer, 0).Own()}, more...)
+		}
+	}
+	for _, c := range []struct {
+		rows func(float64, Options) []Row
+		want string
+	}{
+		{rows(), "decided by 5 seeds: buffer 200 KB moves 1 row and breaks 1"},
+		{rows(Within("c", "m", 1, 1, 1)), "none of 0 rows out decided"}, // the paper's is as it should be
+	} {
+		_, decided := decide(t, buffered(c.rows, buffers("a b", "", "200", "400")), Options{Seed: 7, Seeds: EnoughSeeds})
+		if got := decided.String(); got != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+	}
+}
+
 func TestDecide_nearer(t *testing.T) {
 	rows := func(buffer float64, _ Options) []Row {
 		return []Row{Within("a", "m", 1000, buffer, 10), Within("b", "m", 7, buffer, 10), Within("c", "m", 7, 100, 10), Claim("d", false)}

@@ -1,6 +1,9 @@
 package papers
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // Finding is what an experiment gives with one value of a decision, beside the experiment
 // itself.
@@ -54,7 +57,7 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 		Moved: []Figure{}, Unmoved: []Figure{}, Broken: []Figure{}, Machines: Machines(itself, other),
 	}
 	for _, r := range itself.Rows {
-		if r.out() {
+		if itself.isOut(r) {
 			f.Out++
 		}
 		with, found := other.twin(r)
@@ -65,9 +68,9 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 		switch {
 		case !r.failing() && with.failing():
 			f.Broken = append(f.Broken, figure)
-		case r.out() && v.concerns(r) && with.failing():
+		case itself.isOut(r) && v.concerns(r) && with.failing():
 			f.Unmoved = append(f.Unmoved, figure)
-		case r.out() && v.concerns(r):
+		case itself.isOut(r) && v.concerns(r):
 			f.Moved = append(f.Moved, figure)
 		}
 	}
@@ -77,10 +80,12 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 // pays reports whether a value breaks no more of the paper's rows than so many that it moves.
 func (f *Finding) pays(moved int) bool { return f.breaks() <= moved }
 
-// breaks is how many of the paper's rows a value breaks.
+// breaks is how many of the paper's rows a value breaks, or of our own if these are what it may move.
 func (f *Finding) breaks() (n int) {
+	papers := func(r Figure) bool { return Row{Kind: r.Kind}.papers() }
+	own := !slices.ContainsFunc(f.Moved, papers) && !slices.ContainsFunc(f.Unmoved, papers)
 	for _, r := range f.Broken {
-		if (Row{Kind: r.Kind}).papers() {
+		if papers(r) || own && r.Kind == KindOwn {
 			n++
 		}
 	}
@@ -119,6 +124,12 @@ func (r Row) failing() bool {
 // out reports whether a row is a figure or a statement of the paper's, not fitted, and fails.
 func (r Row) out() bool {
 	return r.failing() && r.papers()
+}
+
+// isOut reports whether a row of the report's is out. Where none is the paper's, those of our own make the
+// verdict, so they count.
+func (r *Report) isOut(row Row) bool {
+	return row.out() || row.Kind == KindOwn && row.failing() && !slices.ContainsFunc(r.Rows, Row.papers)
 }
 
 // has reports whether figures have one of a row.

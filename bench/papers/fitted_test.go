@@ -25,7 +25,7 @@ func TestJudge_fitted(t *testing.T) {
 		{"nothing else of the paper's", []Row{good.Fitted(), good.Own(), Info("", "", 7)}, OnlyFitted},
 		{"not even that", []Row{good.Fitted(), bad.Fitted()}, Disagrees},
 		{"with our own that fails", []Row{good.Fitted(), bad.Own()}, Disagrees},
-		{"beside a bound", []Row{good.Fitted(), AtMost("", "", 5, 1, 10)}, Disagrees},
+		{"beside a bound", []Row{good.Fitted(), AtMost("", "", 5, 1, 10)}, OnlyBounds},
 		{"beside an order", []Row{good.Fitted(), with(Order("", 2, 1), 5, 5)}, AgreesOrder},
 		{"a fitted order is none", []Row{good.Fitted(), bad, with(Order("", 2, 1), 5, 5).Fitted()}, Disagrees},
 		{"beside a value", []Row{good.Fitted(), good}, Agrees},
@@ -38,7 +38,7 @@ func TestJudge_fitted(t *testing.T) {
 	if got := ScoreOf([]Row{good.Fitted(), good, bad.Fitted()}); got != (Score{1, 1}) {
 		t.Errorf("a fitted row scores: %v", got)
 	}
-	if passes(OnlyFitted) || bad.Fitted().out() {
+	if passes(OnlyFitted) || passes(OnlyBounds) || bad.Fitted().out() {
 		t.Error("what is fitted passes, or is out")
 	}
 }

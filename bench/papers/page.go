@@ -38,14 +38,14 @@ func (p Page) Write(w io.Writer) error {
 			v.Open.Add(r.Verdict, *r.Decided)
 		}
 	}
-	for _, verdict := range []Verdict{Agrees, AgreesOrder, Undecided, Disagrees, OnlyFitted} {
+	for _, verdict := range []Verdict{Agrees, AgreesOrder, Undecided, Disagrees, OnlyFitted, OnlyBounds} {
 		n := 0
 		for _, r := range p.Reports {
 			if r.Verdict == verdict {
 				n++
 			}
 		}
-		if n > 0 || verdict != Undecided && verdict != OnlyFitted {
+		if n > 0 || verdict == Agrees || verdict == AgreesOrder || verdict == Disagrees {
 			v.Counts = append(v.Counts, count{n, verdict, verdictClass[verdict]})
 		}
 	}
@@ -73,7 +73,7 @@ type count struct {
 }
 
 // verdictClass names the colours of verdicts.
-var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Undecided: "fair", Disagrees: "bad", OnlyFitted: "fair"}
+var verdictClass = map[Verdict]string{Agrees: "good", AgreesOrder: "fair", Undecided: "fair", Disagrees: "bad", OnlyFitted: "fair", OnlyBounds: "fair"}
 
 // section is a report's.
 type section struct {

@@ -12,6 +12,7 @@ const (
 	Undecided   Verdict = "is not decided by so few seeds"
 	Disagrees   Verdict = "disagrees"
 	OnlyFitted  Verdict = "has fitted figures alone"
+	OnlyBounds  Verdict = "holds by bounds alone"
 )
 
 // Kind is what a row is to a verdict.
@@ -40,7 +41,9 @@ const (
 // is no order and not all is as it should be. Else it is not decided: more seeds can.
 //
 // Where every row of the paper's is fitted nothing is left that could agree: they have
-// fitted figures alone, or disagree.
+// fitted figures alone, or disagree. Where all is as it should be and there is neither a value
+// nor an order, they hold by bounds alone, or by statements and readings of ours: that is no
+// agreement, as a figure may be anywhere on the right side.
 func Judge(rows []Row) Verdict {
 	all, decided, values, orders, seeds := true, true, 0, 0, 1
 	fitted, others := 0, 0
@@ -68,6 +71,8 @@ func Judge(rows []Row) Verdict {
 		return OnlyFitted
 	case within && decided && seeds >= EnoughSeeds:
 		return Agrees
+	case all && values == 0 && orders == 0:
+		return OnlyBounds
 	case !within && orders == 0:
 		return Disagrees
 	case decided && orders > 0:

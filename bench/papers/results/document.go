@@ -45,6 +45,7 @@ const (
 	noEvidence
 	notTried
 	onlyFitted
+	onlyBounds
 	notJudged
 	standings
 )
@@ -52,11 +53,11 @@ const (
 // words are the standings' in the counts.
 var words = [standings]string{
 	"agree within tolerance", "agree in sign and order", "are not decided by their seeds", "disagree",
-	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "have fitted figures alone", "are not judged by these rules yet",
+	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "have fitted figures alone", "hold by bounds alone", "are not judged by these rules yet",
 }
 
 // shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "unjudged"}
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "bounds alone", "unjudged"}
 
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
@@ -69,6 +70,8 @@ func (r *Results) standing(e papers.Experiment) standing {
 		return undecided
 	case run.Verdict == papers.OnlyFitted:
 		return onlyFitted
+	case run.Verdict == papers.OnlyBounds:
+		return onlyBounds
 	}
 	trials := r.certifying(e)
 	switch {

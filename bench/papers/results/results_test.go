@@ -289,7 +289,7 @@ func TestStored_verdictsFollowFromRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rank := map[papers.Verdict]int{papers.Disagrees: 1, papers.OnlyFitted: 1, papers.Undecided: 2, papers.AgreesOrder: 3, papers.Agrees: 4}
+	rank := map[papers.Verdict]int{papers.Disagrees: 1, papers.OnlyFitted: 1, papers.OnlyBounds: 1, papers.Undecided: 2, papers.AgreesOrder: 3, papers.Agrees: 4}
 	for name, r := range all.Runs {
 		if r.Experiment != name || r.Commit == "" || r.Machine == "" || r.Seeds < papers.EnoughSeeds {
 			t.Errorf("%s: %q, commit %q, machine %q, %d seeds", name, r.Experiment, r.Commit, r.Machine, r.Seeds)
