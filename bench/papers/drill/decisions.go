@@ -24,7 +24,7 @@ var (
 		Ends: "from no more flows of one segment than in the distribution itself (34 %) to as many as among memcached's messages (97 %), and the other ones of Roy et al.",
 		Values: []papers.DecisionValue{
 			as(sizes, mostlySmall), as(sizes, nearlySmall), as(sizes, smallest),
-			as(sizes, "fb_hadoop_all"), as(sizes, "fb_cachefollower_intracluster"), as(sizes, "fb_memcached_rpc"),
+			as(sizes, "fb_hadoop_all"), as(sizes, "fb_cachefollower_intracluster"), as(sizes, messages),
 		},
 	}
 	byEnds = papers.Decision{

@@ -28,6 +28,7 @@ const (
 	nearlySmall = sizes + ", 90 % of flows of one segment"
 	smallest    = sizes + ", 95 % of flows of one segment"
 	twoMB       = "2 MB each"
+	messages    = "fb_memcached_rpc" // 97 % of them one segment
 )
 
 var smallFlows = map[string]float64{mostlySmall: .8, nearlySmall: .9, smallest: .95}

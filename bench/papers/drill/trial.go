@@ -198,10 +198,14 @@ func fabric(o papers.Options, full, quick string) (*topology.Topology, error) {
 	return topology.Parse(o.As(full))
 }
 
-// took is the time of arrivals: less where a Decision has more leaves send, for as many flows.
+// took is the time of arrivals: less where a Decision has more leaves send, for as many flows, or has
+// messages in place of flows, of which there are far more.
 func took(o papers.Options, full, quick time.Duration) time.Duration {
 	if o.Quick {
 		return quick
+	}
+	if o.As(sizes) == messages {
+		full /= 16
 	}
 	itself := everyLeaf[quarter]
 	return full * time.Duration(min(everyLeaf[o.As(quarter)], itself)) / time.Duration(itself)
