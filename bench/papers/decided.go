@@ -45,12 +45,14 @@ func (d Decided) String() string {
 type Open struct {
 	Decided, Of int
 	Fits        int // those that are not decided, of which each row out is so or moved by a fit
+	Rows, Out   int // rows of all of them that are decided, and that are out
 }
 
 // Add counts an experiment.
 func (o *Open) Add(v Verdict, d Decided) {
 	if v == Disagrees || v == Undecided || v == AgreesOrder && d.Out > 0 {
 		o.Of++
+		o.Rows, o.Out = o.Rows+d.Of, o.Out+d.Out
 		switch {
 		case d.All():
 			o.Decided++
@@ -64,6 +66,9 @@ func (o Open) String() string {
 	s := fmt.Sprintf("%d of %d that disagree, are undecided or have rows out are decided by other values of open parameters", o.Decided, o.Of)
 	if o.Fits > 0 {
 		s += fmt.Sprintf(", and %d by nothing but fits to their own figures", o.Fits)
+	}
+	if o.Out > 0 {
+		s += fmt.Sprintf("; of their %d rows out %d are", o.Out, o.Rows)
 	}
 	return s
 }

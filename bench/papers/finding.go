@@ -80,12 +80,13 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 // pays reports whether a value breaks no more of the paper's rows than so many that it moves.
 func (f *Finding) pays(moved int) bool { return f.breaks() <= moved }
 
-// breaks is how many of the paper's rows a value breaks, or of our own if these are what it may move.
+// breaks is how many of the paper's rows a value breaks, those that chose a parameter included, or of our
+// own if these are what it may move.
 func (f *Finding) breaks() (n int) {
 	papers := func(r Figure) bool { return Row{Kind: r.Kind}.papers() }
 	own := !slices.ContainsFunc(f.Moved, papers) && !slices.ContainsFunc(f.Unmoved, papers)
 	for _, r := range f.Broken {
-		if papers(r) || own && r.Kind == KindOwn {
+		if papers(r) || r.Kind == KindFitted || own && r.Kind == KindOwn {
 			n++
 		}
 	}

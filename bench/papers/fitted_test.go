@@ -72,7 +72,7 @@ func TestDecide_fitted(t *testing.T) {
 	o.Add(Disagrees, d)
 	o.Add(Disagrees, Decided{Out: 2, Of: 1})
 	o.Add(OnlyFitted, Decided{})
-	if want := "0 of 2 that disagree, are undecided or have rows out are decided by other values of open parameters, and 1 by nothing but fits to their own figures"; o.String() != want {
+	if want := "0 of 2 that disagree, are undecided or have rows out are decided by other values of open parameters, and 1 by nothing but fits to their own figures; of their 5 rows out 3 are"; o.String() != want {
 		t.Errorf("%s, want %s", o, want)
 	}
 }
@@ -88,7 +88,7 @@ func TestDecide_atWhatCost(t *testing.T) {
 		{"as many as it moves", AtMost("c", "m", 150, 0, 0), Info("d", "m", 0), 1},
 		{"more", AtMost("c", "m", 150, 0, 0), AtMost("d", "m", 150, 0, 0), 0},
 		{"more, of which one is our own", AtMost("c", "m", 150, 0, 0), AtMost("d", "m", 150, 0, 0).Own(), 1},
-		{"more, of which one is fitted", AtMost("c", "m", 150, 0, 0), AtMost("d", "m", 150, 0, 0).Fitted(), 1},
+		{"more, of which one chose a parameter", AtMost("c", "m", 150, 0, 0), AtMost("d", "m", 150, 0, 0).Fitted(), 0},
 	} {
 		e := buffered(func(buffer float64, _ Options) []Row {
 			first, second := c.break1, c.break2
