@@ -88,6 +88,7 @@ func table31() papers.Experiment {
 			// The best of seven sets for one row of each pattern is a fit.
 			fitted(drawnMappings("five mappings of the worst cases", "40 sets", "inter-pod incoming, flow classifier", "same-ID outgoing, flow classifier")),
 			sameIDMappings(),
+			neighbours,
 			{Parameter: "port of equal ones that the classifier takes", About: []string{"flow classifier"},
 				Ends: "it draws one, takes the first, or sees none of the flows that begin together", Discrete: true,
 				Values: []papers.DecisionValue{
@@ -183,6 +184,13 @@ func percents(p pattern, mappings int, o papers.Options) (c columns, err error) 
 	}
 	if o.As(p.name) == "shared" {
 		p = sameIDShared
+	}
+	switch rule := o.As("neighbours"); {
+	case rule == "neighbours":
+	case p.name == interPodIncoming.name:
+		p = incomingWhere(rule)
+	case p.name == sameIDOutgoing.name:
+		p = outgoingWhere(rule)
 	}
 	each := make([][len(methods)]float64, mappings)
 	like := make([]likeness, mappings)
