@@ -19,7 +19,10 @@ const (
 // flows, an entire TCP window of packets was often lost. So the TCP connection was idle until
 // the retransmission timer fired" (§4.4.2), which max-min fair rates know nothing of. It does
 // not say how much of the time ports were idle, so these are all tenths, from nearly all of the
-// rate to nearly nothing, and the same for all ports, the non-blocking switch's included.
+// rate to nearly nothing, and the same for all ports, the non-blocking switch's included. A mean,
+// a goodput and a bandwidth of a scheme are one measurement. Packets of our own TCP, 1/25 and
+// 1/5 of the bytes, and 16 to 512 KB of buffer, take a host 168 to 197 s at the non-blocking
+// switch, as long as 60 to 50 %; the thesis' 227 s are those of 40 %.
 var shuffleContended = papers.Decision{
 	Parameter: "part of a full port's rate that TCP's flows get where they meet", About: []string{"ECMP", "GFF", "SA", "non-blocking"},
 	Ends:   "all of it, as the experiment has it, or nothing",
