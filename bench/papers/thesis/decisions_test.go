@@ -198,3 +198,12 @@ func TestStartBy(t *testing.T) {
 		t.Errorf("by itself %v, want none", s)
 	}
 }
+
+// Times of an iteration that has moves and two more give two.
+func TestIterationCost(t *testing.T) {
+	rows := []row46{{ms: [3]float64{0, 5, 5 + 5*.1*(2+6)}}, {ms: [3]float64{0, 7, 7 + 5*.1*(2+12)}}}
+	visits := [][len(table46Iterations)]float64{{0, 1000, 1000 + 5000*6}, {0, 9, 9 + 5000*12}}
+	if c := iterationCost(rows, visits); c < 2-1e-9 || c > 2+1e-9 {
+		t.Errorf("%v, want 2", c)
+	}
+}
