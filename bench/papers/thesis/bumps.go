@@ -62,7 +62,8 @@ func recorded(o papers.Options, mbit float64, flows int, d time.Duration) (sim.C
 		}
 		return r
 	}}
-	c.Workload, err = elephants(func(i int) topology.NodeID { return topology.NodeID(estimateHosts + i) }, flows, time.Millisecond)
+	senders := int(valueOf(o, "senders", float64(flows)))
+	c.Workload, err = elephants(senders, func(i int) topology.NodeID { return topology.NodeID(estimateHosts + i) }, flows, time.Millisecond)
 	return c, r, err
 }
 

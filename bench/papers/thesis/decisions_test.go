@@ -1,6 +1,7 @@
 package thesis
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"testing"
@@ -160,5 +161,49 @@ func TestBuckets(t *testing.T) {
 		if got := buckets(entries); got != want {
 			t.Errorf("%d entries: %d, want %d", entries, got, want)
 		}
+	}
+}
+
+// Where receivers of neighbours are near, and where QCN's queue is recorded seldom, what must
+// not pass does not.
+func TestMoved_isNotVacuous(t *testing.T) {
+	mappings := table31()
+	mappings.Mutants = mappings.Mutants[1:] // the other one is of the scheduler
+	for _, c := range []struct {
+		e papers.Experiment
+		v papers.DecisionValue
+	}{{mappings, neighbours.Values[0]}, {figure517(), qcnRecorded.Values[1]}} {
+		if rows, _ := passingWith(t, c.e, c.v); len(rows) > 0 {
+			t.Errorf("%s, %s: %q pass with a mutant", c.e.Name, c.v.Name, rows)
+		}
+	}
+}
+
+// A start by two times of one flow a host gives these two times.
+func TestStartBy(t *testing.T) {
+	visits := []float64{4_000, 0, 30_000, 0, 0, 110_000}
+	for _, v := range estimatorStartByFirst.Values {
+		o := papers.Options{Variant: &papers.Variant{Replace: v.Replace}}
+		var a, b int
+		if _, err := fmt.Sscan(v.Replace["start by"], &a, &b); err != nil {
+			t.Fatal(err)
+		}
+		start := startBy(o, visits)
+		got, want := (start+visits[a])/(start+visits[b]), table45Rows[a].ms/table45Rows[b].ms
+		if got < want-1e-9 || got > want+1e-9 || table45Rows[a].flows != fatTreeHosts(table45Rows[a].k) || table45Rows[b].flows != fatTreeHosts(table45Rows[b].k) {
+			t.Errorf("%s: a start of %v has them as %v, want %v", v.Name, start, got, want)
+		}
+	}
+	if s := startBy(papers.Options{}, visits); s != 0 {
+		t.Errorf("by itself %v, want none", s)
+	}
+}
+
+// Times of an iteration that has moves and two more give two.
+func TestIterationCost(t *testing.T) {
+	rows := []row46{{ms: [3]float64{0, 5, 5 + 5*.1*(2+6)}}, {ms: [3]float64{0, 7, 7 + 5*.1*(2+12)}}}
+	visits := [][len(table46Iterations)]float64{{0, 1000, 1000 + 5000*6}, {0, 9, 9 + 5000*12}}
+	if c := iterationCost(rows, visits); c < 2-1e-9 || c > 2+1e-9 {
+		t.Errorf("%v, want 2", c)
 	}
 }

@@ -125,9 +125,18 @@ func figure511() papers.Experiment {
 			Parameter: "place where times are recorded", About: []string{"difference"},
 			Ends: "in front of the port that limits the rate, or behind it", Discrete: true,
 			Values: []papers.DecisionValue{{Name: "behind the port", Replace: map[string]string{"recorded": "behind"}}},
-		}, hostRates},
+		}, senderHosts, hostRates},
 		Run: runFigure511,
 	}
+}
+
+// senderHosts is from where the two flows of Fig. 5.11 come. "We ran iperf sessions between two
+// hosts, connected in series by a NetBump and another pass-through machine" (§5.5.2): then both
+// are one host's. A bump of two racks has flows of several.
+var senderHosts = papers.Decision{
+	Parameter: "hosts that send the two flows", About: []string{"difference"},
+	Ends: "one or two", Discrete: true,
+	Values: []papers.DecisionValue{{Name: "one", Replace: map[string]string{"senders": "1"}}},
 }
 
 // hostRates are of the two senders of Fig. 5.11, of which the thesis says only that they are

@@ -54,7 +54,7 @@ func runFigure514(ctx context.Context, o papers.Options) (*papers.Outcome, error
 			return nil, err
 		}
 		c.Warmup = duration / 10
-		if c.Workload, err = elephants(func(int) topology.NodeID { return receiver }, redFlows, time.Millisecond); err != nil {
+		if c.Workload, err = elephants(redFlows, func(int) topology.NodeID { return receiver }, redFlows, time.Millisecond); err != nil {
 			return nil, err
 		}
 		c.TCP.ECN = true

@@ -57,7 +57,7 @@ func runFigure515(ctx context.Context, o papers.Options) (*papers.Outcome, error
 		if err != nil {
 			return nil, err
 		}
-		background, err := elephants(func(int) topology.NodeID { return receiver }, 2, time.Millisecond)
+		background, err := elephants(2, func(int) topology.NodeID { return receiver }, 2, time.Millisecond)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ func runFigure516(ctx context.Context, o papers.Options) (*papers.Outcome, error
 		if err != nil {
 			return nil, err
 		}
-		if c.Workload, err = elephants(to, fairFlows, every); err != nil {
+		if c.Workload, err = elephants(fairFlows, to, fairFlows, every); err != nil {
 			return nil, err
 		}
 		var before [fairFlows]int64

@@ -41,25 +41,35 @@ var randomAny = pattern{name: "random, not bijective", make: func(t *topology.To
 // two flows then share each used link down from a core, and no flows share a link up.
 // More flows cannot share a link down, since a core gets only packets for hosts of one
 // number (thesis §3.5.2).
-var interPodIncoming = pattern{name: "inter-pod incoming", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
-	return placeAll(t, seed, func(f *fluid.Fabric, order []int) func(src, dst topology.NodeID) bool {
-		from := make(map[int]int) // pod: edge switch
-		for i, pod := range order {
-			from[pod] = i % 2
-		}
-		return func(src, dst topology.NodeID) bool {
-			return f.Pod(src) != f.Pod(dst) && f.Rack(src)%2 == from[f.Pod(dst)]
-		}
-	}, func(a, b int) bool { return a != b })
-}}
+var interPodIncoming = incomingWhere("")
+
+// incomingWhere is interPodIncoming where receivers of neighbours are by a rule of receivers.
+func incomingWhere(rule string) pattern {
+	return pattern{name: "inter-pod incoming", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
+		return placeAll(t, seed, rule, func(f *fluid.Fabric, order []int) func(src, dst topology.NodeID) bool {
+			from := make(map[int]int) // pod: edge switch
+			for i, pod := range order {
+				from[pod] = i % 2
+			}
+			return func(src, dst topology.NodeID) bool {
+				return f.Pod(src) != f.Pod(dst) && f.Rack(src)%2 == from[f.Pod(dst)]
+			}
+		}, func(a, b int) bool { return a != b })
+	}}
+}
 
 // sameIDOutgoing makes the hosts of a rack send to hosts of one number in other pods
 // (thesis §3.5.2).
-var sameIDOutgoing = pattern{name: "same-ID outgoing", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
-	return placeAll(t, seed, func(f *fluid.Fabric, _ []int) func(src, dst topology.NodeID) bool {
-		return func(src, dst topology.NodeID) bool { return f.Pod(src) != f.Pod(dst) }
-	}, func(a, b int) bool { return a == b })
-}}
+var sameIDOutgoing = outgoingWhere("")
+
+// outgoingWhere is sameIDOutgoing where receivers of neighbours are by a rule of receivers.
+func outgoingWhere(rule string) pattern {
+	return pattern{name: "same-ID outgoing", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
+		return placeAll(t, seed, rule, func(f *fluid.Fabric, _ []int) func(src, dst topology.NodeID) bool {
+			return func(src, dst topology.NodeID) bool { return f.Pod(src) != f.Pod(dst) }
+		}, func(a, b int) bool { return a == b })
+	}}
+}
 
 // sameIDShared is sameIDOutgoing where several hosts may have one receiver.
 var sameIDShared = pattern{name: "same-ID outgoing, shared", make: func(t *topology.Topology, seed uint64) ([]topology.NodeID, error) {
@@ -86,7 +96,7 @@ var sameIDShared = pattern{name: "same-ID outgoing, shared", make: func(t *topol
 
 // placeAll draws bijections of a fat-tree of k=4 until each pair may be and the
 // host numbers to which rack-mates send may.
-func placeAll(t *topology.Topology, seed uint64, allow func(f *fluid.Fabric, pods []int) func(src, dst topology.NodeID) bool, ids func(a, b int) bool) ([]topology.NodeID, error) {
+func placeAll(t *topology.Topology, seed uint64, rule string, allow func(f *fluid.Fabric, pods []int) func(src, dst topology.NodeID) bool, ids func(a, b int) bool) ([]topology.NodeID, error) {
 	f, err := fluid.NewFabric(t)
 	if err != nil {
 		return nil, err
@@ -97,8 +107,8 @@ func placeAll(t *topology.Topology, seed uint64, allow func(f *fluid.Fabric, pod
 	rng := rand.New(rand.NewPCG(seed, 0x706c616365))
 	to := make([]topology.NodeID, f.Hosts())
 	for {
-		may := allow(f, rng.Perm(4))
-		if fill(to, rng, may, ids) {
+		r := receivers{f: f, to: to, may: allow(f, rng.Perm(4)), ids: ids}
+		if fill(to, rng, r.by(rule), ids) {
 			return to, nil
 		}
 	}

@@ -99,8 +99,14 @@ func table21() papers.Experiment {
 		}, tables2Setting...),
 		Mutants: tables2Mutants,
 		// No ends: the ports of the smallest are not stated, either.
-		Decisions: []papers.Decision{coresByPaths("", "")},
-		Run:       runTable21,
+		Decisions: []papers.Decision{coresByPaths("", ""), {
+			Parameter: "hosts per port of 10 Gbit/s", About: []string{"hierarchy"},
+			// "The first, used at the edge of the tree, is a 48-port GigE switch, with four 10GigE
+			// uplinks" (§2.1.1); with all of its ports taken that is 1.2:1.
+			Ends: "the ratio of the rates, or that of an edge switch's ports, 48 to 4", Discrete: true,
+			Values: []papers.DecisionValue{{Name: "12", Replace: map[string]string{"hosts per port": "12"}}},
+		}},
+		Run: runTable21,
 	}
 }
 

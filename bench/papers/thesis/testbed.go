@@ -58,12 +58,12 @@ func managed(c *sim.Config, place int, by func() aqm.Discipline) {
 // portTo is the number of the last port on the way to a host.
 func portTo(h topology.NodeID) int { return 2*int(h) + 1 }
 
-// elephants are flows without end that begin one after the other.
-func elephants(to func(i int) topology.NodeID, n int, every time.Duration) (workload.Source, error) {
+// elephants are flows without end of the first hosts in turn, that begin one after the other.
+func elephants(senders int, to func(i int) topology.NodeID, n int, every time.Duration) (workload.Source, error) {
 	var all []workload.Source
 	for i := range n {
 		s, err := workload.NewClosed(workload.ClosedConfig{
-			Senders: []topology.NodeID{topology.NodeID(i)}, To: workload.Among([]topology.NodeID{to(i)}), Rounds: 1,
+			Senders: []topology.NodeID{topology.NodeID(i % senders)}, To: workload.Among([]topology.NodeID{to(i)}), Rounds: 1,
 			Start: time.Duration(i) * every,
 		})
 		if err != nil {

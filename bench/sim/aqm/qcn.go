@@ -74,6 +74,10 @@ func (q *QCN) Most() float64 { return q.most }
 // of what the reaction point let pass.
 func (q *QCN) MostPassed() float64 { return q.mostPassed }
 
+// Passed is how many bytes a virtual queue as the congestion point's would hold at a time of
+// what the reaction point let pass. Time does not go back.
+func (q *QCN) Passed(now time.Duration) float64 { return q.passed.Length(now) }
+
 // Sampled is how many packets the congestion point has told of.
 func (q *QCN) Sampled() uint64 { return q.point.Sampled }
 

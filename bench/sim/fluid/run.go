@@ -20,6 +20,10 @@ type Config struct {
 	// Duration is how long the run takes, or less if no flow is left. Bytes delivered
 	// before Warmup do not count.
 	Duration, Warmup time.Duration
+	// Contended is the part of its capacity that a full port gives to flows if several pass
+	// through it, such as TCP's that lose their windows there and wait; 0: all of it. All rates
+	// are then computed with each event, which is for few flows.
+	Contended float64
 }
 
 // Result is the result of a run.
@@ -39,6 +43,8 @@ func Run(c Config) (*Result, error) {
 		return nil, errors.New("fluid: Config.Duration must be above 0, and Warmup from 0 to less than that")
 	case c.Period < 0 || c.First < 0:
 		return nil, errors.New("fluid: Config.Period and First must be 0 or more")
+	case !(c.Contended >= 0 && c.Contended <= 1):
+		return nil, errors.New("fluid: Config.Contended must be from 0 to 1")
 	}
 	s := &simulation{Config: c, net: newNetwork(c.Fabric.Capacity())}
 	return s.run(), nil
@@ -204,17 +210,25 @@ func (s *simulation) round() {
 
 // settle has all flows go on at what are now their rates.
 func (s *simulation) settle() {
-	for _, id := range s.net.settle() {
-		f := s.flows[id]
-		s.account(f)
-		f.rate = s.net.rate(id)
-		f.version++
-		if f.flow.Bytes > 0 && f.rate > 0 {
-			s.ends.push(item{key: float64(s.now) + math.Ceil(max(0, f.left)*8000/f.rate), id: int32(id), version: f.version})
+	if s.Contended > 0 {
+		s.settleContended()
+	} else {
+		for _, id := range s.net.settle() {
+			s.goOn(s.flows[id], s.net.rate(id))
 		}
 	}
 	if s.ends.len() > 64+4*s.under {
 		s.ends.keep(s.valid)
+	}
+}
+
+// goOn has a flow go on at a rate.
+func (s *simulation) goOn(f *active, rate float64) {
+	s.account(f)
+	f.rate = rate
+	f.version++
+	if f.flow.Bytes > 0 && f.rate > 0 {
+		s.ends.push(item{key: float64(s.now) + math.Ceil(max(0, f.left)*8000/f.rate), id: int32(f.id), version: f.version})
 	}
 }
 
