@@ -24,6 +24,7 @@ var triedFits = map[[2]string][]string{
 	{"hedera-t4.3", "fields that the simulator's ECMP hashes"}:                                {"the destination's pod", "nothing: one of equal routes is kept"},
 	{"hedera-t4.3", "mapping of a random pattern, where one of equal routes is kept"}:         sets("200"),
 	{"hedera-t4.5", "start that does not grow with flows, in looks at a flow"}:                {"40,000", "60,000"},
+	{"hedera-t4.5", "start that does not grow with flows, by the times of one flow a host"}:   {"of 1,024 and 8,192 hosts", "of 1,024 and 27,648 hosts", "of 8,192 and 27,648 hosts"},
 	{"hedera-t4.5", "time of a barrier of the 4 threads"}:                                     {"20,000 looks"},
 	{"hedera-t4.6", "cost of an iteration besides, in moves, where going back costs nothing"}: {"1", "2", "4"},
 	{"hedera-t4.6", "cost of an iteration that does not grow with flows, in moves"}:           {"8"},
