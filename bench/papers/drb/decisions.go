@@ -114,6 +114,14 @@ func onChips(kilobytes int) func(*sim.Config) {
 	}
 }
 
+// asInF12 are both at once: the hash that is the same at both layers, and traffic that is all
+// to other pods. The latter moves two of drb-f12's figures by five seeds, and was tried there
+// before it was here.
+var asInF12 = papers.Decision{
+	Parameter: "hash of ECMP, and traffic within pods as drb-f12's figures have it", About: []string{"RB", "ECMP"},
+	Values: []papers.DecisionValue{{Name: "the same at both layers of switches; none", Tune: together(onChips(stated>>10), throughCores.Values[0].Tune)}},
+}
+
 // polarised is a testbed as flows see it where both layers hash alike: the second repeats
 // the choice of the first, so of nine cores three are used.
 func polarised(t *topology.Topology) *topology.Topology {
@@ -221,6 +229,8 @@ func atFullLoad(o papers.Options, slots int) int {
 var beginnings = papers.Decision{
 	Parameter: "beginning of a TCP", About: []string{"RB", "ECMP"},
 	Values: []papers.DecisionValue{
+		{Name: "one segment first", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 1 }},
+		{Name: "with a handshake, then two segments", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 2 }},
 		{Name: "with a handshake", Tune: func(c *sim.Config) { c.TCP.Handshake = true }},
 		{Name: "with a handshake, then one segment, as in ns-3", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 1 }},
 	},

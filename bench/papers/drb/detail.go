@@ -23,7 +23,7 @@ func f9() papers.Experiment {
 			papers.Parameter{Name: "time", Value: "200 ms, the first 100 ms dropped; five permutations", Chosen: true, Why: "not stated"}),
 		Mutants: []papers.Mutant{atRandom},
 		Decisions: []papers.Decision{slowHops(),
-			windowsFitted([]string{"RB"}, theirs, []int{96, 128, 160}, 256), fitted},
+			windowsFitted([]string{"RB"}, theirs, []int{96, 128, 160}, 256), fitted, ofDeTail},
 		Run: runF9,
 	}
 }
