@@ -15,7 +15,11 @@ var triedFits = map[[2]string][]string{
 	{"drill-f12", "link delay"}:            {"850µs"},
 	{"drill-f12", "one size of all flows"}: {"2 MB each"},
 	{"drb-5.5", "window"}:                  {"80 KB", "96 KB", "112 KB"},
-	{"drb-f9", "window"}:                   {"96 KB", "128 KB", "160 KB"},
+	{"drb-f6-fattree", "packets of which the resequencing delay is the mean"}: {"data and acknowledgements"},
+	{"drb-f6-fattree", "acknowledgements and starts, as ns-3 has them, and packets that the mean resequencing delay is of"}: {
+		"each second packet; data and acknowledgements", "each second packet, all at once; data and acknowledgements", "all at once; data and acknowledgements",
+	},
+	{"drb-f9", "window"}: {"96 KB", "128 KB", "160 KB"},
 	{"drb-f9", "delay of a hop and window, two parameters fitted to six figures"}:             {"30 µs and 160 KB"},
 	{"hedera-t4.3", "fields that the simulator's ECMP hashes"}:                                {"the destination's pod", "nothing: one of equal routes is kept"},
 	{"hedera-t4.3", "mapping of a random pattern, where one of equal routes is kept"}:         sets("200"),
