@@ -73,6 +73,11 @@ type Config struct {
 
 	// OnFlow, if not nil, is called for every flow that has ended.
 	OnFlow func(FlowEnd)
+	// OnArrival, if not nil, is called for every packet of data that arrives, before a
+	// resequencer sees it: with the number of its flow, or of open loop of its host, and with
+	// how many packets that flow had sent before it. A flow that begins when another one has
+	// ended may have its number.
+	OnArrival func(now time.Duration, flow, sent uint32)
 	// OnSample is called every SampleEvery, from Warmup on.
 	SampleEvery time.Duration
 	OnSample    func(now time.Duration, v View)

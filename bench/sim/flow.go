@@ -29,7 +29,8 @@ type flow struct {
 	timerAt int64                    // when the timer's event is due; never: there is none
 	path    spray.Flow               // where hosts choose
 	held    resequencer.Kept[uint32] // packets
-	_       [24]byte
+	waiting int32                    // segments that wait for an acknowledgement with those that follow
+	_       [20]byte
 
 	sender tcp.Sender
 

@@ -120,6 +120,9 @@ func (s *simulation) arrived(p *packet, o *order) {
 	ns := (s.now - s.delay - p.sent) / 1000
 	s.latency.add(max(ns-int64(p.since), 0))
 	s.outOfOrder[o.arrived(p.order)]++
+	if s.config.OnArrival != nil {
+		s.config.OnArrival(s.clock(), p.flow, p.order)
+	}
 }
 
 // awaitExpiry has expire called when the resequencer has something to do.
@@ -155,6 +158,11 @@ func (s *simulation) accept(n uint32, p *packet) {
 		f.end = now
 	}
 	s.delivered[f.dst] += bytes
+	if s.tcp.AckEvery > 1 && s.acksLater(p, f, bytes) {
+		s.freePacket(n)
+		s.leave(p.flow, f)
+		return
+	}
 	s.ackPackets++
 	if p.again {
 		p.sent = -1
@@ -178,6 +186,18 @@ func (s *simulation) accept(n uint32, p *packet) {
 	}
 	rest, then := p.start()
 	s.transmit(s.first(p, f.dst), n, load|then, rest)
+}
+
+// acksLater reports whether the receiver waits for more before it acknowledges a packet of
+// which so many bytes can be delivered.
+func (s *simulation) acksLater(p *packet, f *flow, bytes int64) bool {
+	f.waiting++
+	whole := bytes == int64(s.tcp.MSS) && !f.receiver.Holed() // in order, and filled no hole
+	if whole && int(f.waiting) < s.tcp.AckEvery && !p.marked && !p.again && !f.receiver.Done() {
+		return true
+	}
+	f.waiting = 0
+	return false
 }
 
 // receiveAck takes an acknowledgement in at a flow's source.

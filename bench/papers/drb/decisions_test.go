@@ -56,9 +56,10 @@ func tunes(t *testing.T, experiment string, v papers.DecisionValue) bool {
 func replaces(v papers.DecisionValue) bool {
 	m := measured{Result: &sim.Result{AckPackets: 2}}
 	m.Resequencing = histogram(100, 300)
-	of := func(o papers.Options) (x [4]float64) {
+	of := func(o papers.Options) (x [5]float64) {
 		x[0], x[1] = resequenced(o, m), float64(atFullLoad(o, 100))
 		x[2], x[3] = alsoArriving(o, .5)
+		x[4] = float64(len(o.As(byOvertaking)))
 		return x
 	}
 	return of(papers.Options{Variant: &papers.Variant{Name: v.Name, Replace: v.Replace}}) != of(papers.Options{})

@@ -98,7 +98,7 @@ func judgeTrace(rows []papers.Row) (papers.Verdict, string) {
 	if v == papers.Agrees {
 		v = papers.AgreesOrder
 	}
-	return v, "The trace is private: of a stand-in only the order can be compared."
+	return v, "The trace is private: of a stand-in only the order can be compared. Where a probe begins with a handshake and one segment, as in ns-3, RB takes 908 µs for 891 and DRB 486 for 692 (one seed, 70 ms). The rest may be the trace, of which the paper states the load of two racks alone."
 }
 
 func average(x []float64) (mean float64) {

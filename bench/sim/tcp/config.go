@@ -3,8 +3,8 @@
 //
 // Congestion control is NewReno's (RFC 5681, 6582), loss recovery follows the receiver's
 // SACK blocks (RFC 6675), timeouts are RFC 6298's; ECN (RFC 3168) and DCTCP (RFC 8257)
-// are options. Unlike Linux it has no delayed or stretched acknowledgements, no Nagle, no
-// tail loss probes (a loss with fewer than DupThresh later packets waits for the
+// are options, as are delayed acknowledgements. Unlike Linux it has no Nagle, no tail loss
+// probes (a loss with fewer than DupThresh later packets waits for the
 // timeout), no detection of lost retransmissions (they wait, too), no undo of needless
 // reductions, and does not learn the degree of reordering.
 package tcp
@@ -43,6 +43,12 @@ type Config struct {
 	Uncoupled bool
 	// Handshake: a flow's first data leave a round trip after its start.
 	Handshake bool
+	// AckEvery is how many whole segments in order an acknowledgement is of; 0 and 1: each has
+	// its own, 2: as RFC 1122 §4.2.3.2 allows. At once are acknowledged: what is beyond a hole
+	// or fills one, what bears a mark or was sent again, and a flow's end. No timer sends an
+	// acknowledgement that waits for more: those of ns-3 and Windows take 200 ms, so a sender's
+	// retransmission timeout, which is at most about as long here, comes first.
+	AckEvery int
 }
 
 // WithDefaults returns c with its defaults filled in, as Start needs it. An error names the
@@ -85,6 +91,10 @@ func (c *Config) validate() error {
 		return fmt.Errorf("tcp: RTOInitial of %v: give it RTOMin (%v) to %v", c.RTOInitial, c.RTOMin, maxRTO)
 	case c.Subflows < 0 || c.Subflows > MaxSubflows:
 		return fmt.Errorf("tcp: Subflows of %d: give it 1 to %d, or 0 for plain TCP", c.Subflows, MaxSubflows)
+	case c.AckEvery < 0 || c.AckEvery > 2:
+		return fmt.Errorf("tcp: AckEvery of %d: give it 0 to 2, more than RFC 1122 allows are not modelled", c.AckEvery)
+	case c.AckEvery > 1 && c.Subflows > 0:
+		return fmt.Errorf("tcp: AckEvery of %d with Subflows: a connection of several acknowledges each segment", c.AckEvery)
 	case c.DCTCP && c.ECN:
 		return fmt.Errorf("tcp: DCTCP and ECN: choose one")
 	}

@@ -60,5 +60,8 @@ func (r *Receiver) segment(seq int64) int64 {
 	return r.next
 }
 
+// Holed reports whether segments beyond a hole have arrived.
+func (r *Receiver) Holed() bool { return r.held > 0 }
+
 // Done reports whether all bytes have arrived.
 func (r *Receiver) Done() bool { return r.cum() == r.total }
