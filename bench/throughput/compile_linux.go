@@ -1,0 +1,34 @@
+package throughput
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+// compile builds a program of a module of its own, whose source is in a directory, as it is in
+// weft's source tree by the name usual. It downloads nothing.
+func (b *bench) compile(ctx context.Context, source, program, usual string) (file string, err error) {
+	if _, err := os.Stat(filepath.Join(source, "go.mod")); source == "" || err != nil {
+		return "", fmt.Errorf("no source of the forwarder in %q: run weft in its source tree, or say where %s is", source, usual)
+	}
+	file = filepath.Join(b.scratch, strings.ReplaceAll(usual, "/", "-")+"-"+path.Base(program))
+	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, program)
+	cmd.Dir = source
+	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off")
+	// The compilers end with the go command.
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	if out, err := cmd.CombinedOutput(); err != nil {
+		if ctx.Err() != nil {
+			return "", ctx.Err()
+		}
+		return "", fmt.Errorf("go build in %s: %w: %s (if modules are missing: cd %s && go mod download)", source, err, strings.TrimSpace(string(out)), source)
+	}
+	return file, nil
+}
