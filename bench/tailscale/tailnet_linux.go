@@ -35,7 +35,8 @@ func (d *daemon) up(ctx context.Context, control string, self netip.Addr) error 
 	}
 	return d.poll(ctx, "is in the tailnet", func() (bool, error) {
 		s, err := d.client.StatusWithoutPeers(ctx)
-		if err != nil || s.BackendState != ipn.Running.String() || len(s.TailscaleIPs) == 0 {
+		// Without a relay tailscaled calls itself Running only once it has talked to a peer.
+		if err != nil || len(s.TailscaleIPs) == 0 || s.BackendState != ipn.Starting.String() && s.BackendState != ipn.Running.String() {
 			return false, err
 		}
 		if !slices.Contains(s.TailscaleIPs, self) {
@@ -45,25 +46,35 @@ func (d *daemon) up(ctx context.Context, control string, self netip.Addr) error 
 	})
 }
 
-// reach returns when packets to the peer go directly.
+// reach returns when packets go through the tunnel to the peer and back, directly.
 func (d *daemon) reach(ctx context.Context, peer netip.Addr) error {
 	last := errors.New("it is not in the tailnet")
 	err := d.poll(ctx, "reaches its peer", func() (bool, error) {
-		try, cancel := context.WithTimeout(ctx, 2*time.Second)
-		defer cancel()
-		r, err := d.client.Ping(try, peer, tailcfg.PingDisco)
-		switch {
-		case err != nil:
-			last = err
-		case r.Err != "":
-			last = errors.New(r.Err)
-		default:
+		// First both ends find the direct path. Without a relay a handshake is lost that comes
+		// before that, and the next one takes seconds.
+		if last = d.ping(ctx, peer, tailcfg.PingDisco); last == nil {
+			last = d.ping(ctx, peer, tailcfg.PingTSMP)
+		}
+		if last == nil {
 			last = d.direct(ctx, peer)
 		}
 		return last == nil, nil
 	})
 	if err != nil {
 		return fmt.Errorf("%w: the peer %v: %w", err, peer, last)
+	}
+	return nil
+}
+
+func (d *daemon) ping(ctx context.Context, peer netip.Addr, by tailcfg.PingType) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+	defer cancel()
+	r, err := d.client.Ping(ctx, peer, by)
+	if err == nil && r.Err != "" {
+		err = errors.New(r.Err)
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", by, err)
 	}
 	return nil
 }

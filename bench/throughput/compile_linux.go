@@ -17,7 +17,7 @@ func (b *bench) compile(ctx context.Context, source, program, usual string) (fil
 	if _, err := os.Stat(filepath.Join(source, "go.mod")); source == "" || err != nil {
 		return "", fmt.Errorf("no source of the forwarder in %q: run weft in its source tree, or say where %s is", source, usual)
 	}
-	file = filepath.Join(b.scratch, strings.ReplaceAll(usual, "/", "-")+"-"+path.Base(program))
+	file = filepath.Join(b.scratch, path.Base(path.Join(usual, program)))
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, program)
 	cmd.Dir = source
 	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off")
