@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -28,7 +29,10 @@ func (b *bench) compile(ctx context.Context, source, program, usual string) (fil
 		if ctx.Err() != nil {
 			return "", ctx.Err()
 		}
-		return "", fmt.Errorf("go build in %s: %w: %s (if modules are missing: cd %s && go mod download)", source, err, strings.TrimSpace(string(out)), source)
+		const most = 3 // lines: each package that is missing has one
+		lines := slices.DeleteFunc(strings.Split(strings.TrimSpace(string(out)), "\n"), func(l string) bool { return strings.HasPrefix(l, "go: downloading ") })
+		said := strings.Join(lines[:min(most, len(lines))], "\n")
+		return "", fmt.Errorf("go build in %s: %w: %s (if modules are missing: cd %s && go mod download)", source, err, said, source)
 	}
 	return file, nil
 }
