@@ -53,8 +53,9 @@ type Options struct {
 	// Worker is the command line of a program that calls Worker. Run appends one
 	// argument, the job.
 	Worker []string
-	// Wireguard is the directory of the forwarder's source.
-	Wireguard string
+	// Wireguard and Tailscale are the directories of the sources of programs that are modules of
+	// their own: the cases of these are left out without.
+	Wireguard, Tailscale string
 	// Profiles is the directory for profiles of the processor time, a file for each
 	// Worker and run; "" for none.
 	Profiles string
@@ -76,7 +77,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 		return nil, err
 	}
 	defer os.RemoveAll(b.scratch)
-	if err := b.selectCases(); err != nil {
+	if err := b.selectCases(ctx); err != nil {
 		return nil, err
 	}
 	if err := b.build(ctx); err != nil {
@@ -98,16 +99,18 @@ type bench struct {
 	scratch       string              // directory for what is compiled
 	forwarder     string              // wireguard-go's, compiled; "" if it is not
 	wireguardKeys [2]*ecdh.PrivateKey // of its two ends: from, to
+	tailnetHost   string              // the program of a host of the tailnet, compiled; "" if it is not
+	tailscaled    string              // what it starts
 
 	rounds map[string][]sample // by Case.key
 	failed map[string]error
 }
 
 // selectCases keeps those that can run here.
-func (b *bench) selectCases() error {
+func (b *bench) selectCases(ctx context.Context) error {
 	for _, c := range b.options.Cases {
 		if c.supports != nil {
-			if err := c.supports(b); err != nil {
+			if err := c.supports(ctx, b); err != nil {
 				b.note(fmt.Sprintf("%s is left out: %v", c.Name, err))
 				continue
 			}

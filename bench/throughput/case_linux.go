@@ -60,6 +60,7 @@ func Cases() []Case {
 		{Name: "service/kernel", About: "a Go service on the kernel's TCP (package kernelhost) at both ends, flowcells sprayed and put in order", TCP: "kernel", way: kernelService("presto")},
 		{Name: "wireguard-go", About: "the kernel's TCP through wireguard-go, ChaCha20-Poly1305; one path", TCP: "kernel", way: wireguard(false)},
 		{Name: "wireguard-bare", About: "the same without cryptography: its tun and conn packages alone", TCP: "kernel", way: wireguard(true)},
+		{Name: "tailscale", About: "the kernel's TCP through tailscaled, its defaults (MTU 1280, firewall rules), packets go directly; one path", TCP: "kernel", way: tailscale},
 	}
 	for _, name := range ciphers {
 		all = append(all, Case{Name: "udp/" + name, About: "udp/presto with a key, by " + name, TCP: "netstack", way: tunnelled("presto", name)})
@@ -73,7 +74,7 @@ func Cases() []Case {
 // way is how a case does it. supports says what is missing on this machine; nil
 // needs nothing.
 type way struct {
-	supports func(*bench) error
+	supports func(context.Context, *bench) error
 	// prepare changes the lab before the first round; nil changes nothing.
 	prepare func(*bench) error
 	// around changes the lab for a run of this case alone, and undo changes it back; nil

@@ -1,6 +1,7 @@
 package throughput
 
 import (
+	"context"
 	"errors"
 	"net/netip"
 	"os"
@@ -14,7 +15,7 @@ import (
 // uplinkName is the device of a lab's host that leads into the fabric.
 const uplinkName = "p0"
 
-func needTUN(*bench) error {
+func needTUN(context.Context, *bench) error {
 	if _, err := os.Stat("/dev/net/tun"); err != nil {
 		return errors.New("no /dev/net/tun: load the module (modprobe tun) or, in a container, pass the device in (--device /dev/net/tun)")
 	}

@@ -21,7 +21,7 @@ var kernelTCP = way{
 }
 
 var kernelMPTCP = way{
-	supports: func(*bench) error {
+	supports: func(context.Context, *bench) error {
 		if _, err := os.Stat("/proc/sys/net/mptcp/enabled"); err != nil {
 			return errors.New("this kernel has no MPTCP (kernel option MPTCP)")
 		}

@@ -238,11 +238,12 @@ func (b *bench) count(ctx context.Context, r *run) (c counts, err error) {
 		}
 		all = append(all, h)
 	}
+	ours := []int{os.Getpid()}
 	for _, h := range all {
 		c.processes.Mallocs += h.Mallocs
 		c.processes.CPUNanos += h.CPUNanos
+		ours = append(ours, h.Children...)
 	}
-	ours := []int{os.Getpid()}
 	for _, p := range r.all() {
 		ours = append(ours, p.cmd.Process.Pid)
 	}

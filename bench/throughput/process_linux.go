@@ -24,6 +24,8 @@ type process struct {
 	in, out *os.File
 	answers *bufio.Reader
 	errors  tail
+	// exitLimit is how long it may take to clean up after itself.
+	exitLimit time.Duration
 }
 
 // start runs a program at a host.
@@ -39,7 +41,7 @@ func (b *bench) start(at topology.NodeID, argv []string) (*process, error) {
 		return nil, err
 	}
 	defer childOut.Close()
-	p := &process{cmd: exec.Command(argv[0], argv[1:]...), in: in, out: out, answers: bufio.NewReader(out)}
+	p := &process{cmd: exec.Command(argv[0], argv[1:]...), in: in, out: out, answers: bufio.NewReader(out), exitLimit: exitLimit}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = childIn, childOut, &p.errors
 	// An interrupt from the terminal is for the parent, which ends the others
 	// in their order.
@@ -67,15 +69,19 @@ func (p *process) ask(ctx context.Context, command string) (report, error) {
 }
 
 // answer waits for an answer.
-func (p *process) answer(ctx context.Context) (r report, err error) {
-	p.out.SetReadDeadline(time.Now().Add(answerLimit))
+func (p *process) answer(ctx context.Context) (report, error) {
+	return p.answerWithin(ctx, answerLimit)
+}
+
+func (p *process) answerWithin(ctx context.Context, limit time.Duration) (r report, err error) {
+	p.out.SetReadDeadline(time.Now().Add(limit))
 	defer context.AfterFunc(ctx, func() { p.out.SetReadDeadline(time.Unix(1, 0)) })()
 	line, err := p.answers.ReadBytes('\n')
 	switch {
 	case ctx.Err() != nil:
 		return r, ctx.Err()
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return r, fmt.Errorf("no answer within %v: the connection hangs", answerLimit)
+		return r, fmt.Errorf("no answer within %v: the connection hangs", limit)
 	case err != nil:
 		return r, fmt.Errorf("ended unasked: %w", err) // stop will tell why
 	}
@@ -88,17 +94,17 @@ func (p *process) answer(ctx context.Context) (r report, err error) {
 	return r, nil
 }
 
-// exitLimit is how long a process may take to clean up after itself.
+// exitLimit is how long most processes may take to clean up after themselves.
 const exitLimit = 5 * time.Second
 
 // stop ends the process, which may have ended already, and waits for it.
 func (p *process) stop() error {
 	p.in.Close()
-	kill := time.AfterFunc(exitLimit, func() { p.cmd.Process.Kill() })
+	kill := time.AfterFunc(p.exitLimit, func() { p.cmd.Process.Kill() })
 	err := p.cmd.Wait()
 	p.out.Close()
 	if !kill.Stop() {
-		err = fmt.Errorf("did not end within %v", exitLimit)
+		err = fmt.Errorf("did not end within %v", p.exitLimit)
 	}
 	if err == nil {
 		return nil

@@ -38,7 +38,7 @@ const (
 )
 
 // report is an answer: the counters as they stand. A helper that is no Worker
-// tells Mallocs and CPUNanos only.
+// tells Mallocs, CPUNanos and Children only.
 type report struct {
 	Address     string   `json:"address,omitempty"` // of the receiver's listener
 	Bytes       int64    `json:"bytes"`             // of payload, so far
@@ -46,6 +46,7 @@ type report struct {
 	Retransmits uint64   `json:"retransmits"`       // by the host's TCP
 	Mallocs     uint64   `json:"mallocs"`
 	CPUNanos    int64    `json:"cpu_ns"`             // user and system time of the process
+	Children    []int    `json:"children,omitempty"` // processes of its own, whose time is in CPUNanos
 	Plain       bool     `json:"plain,omitempty"`    // the carrier is not in use to the peer's rack; answer to cmdPlain
 	GivenUp     uint64   `json:"given_up,omitempty"` // times that a carrier went out of use; answer to cmdPlain
 	Latency     *Latency `json:"latency,omitempty"`  // answer to cmdLatency

@@ -113,6 +113,27 @@ func TestRun_everyCaseMovesItsBytes(t *testing.T) {
 	}
 }
 
+// Both daemons find each other, carry all bytes directly, and leave nothing behind.
+func TestRun_tailscale(t *testing.T) {
+	slowtest.Release(t, "TestRun_everyCaseMovesItsBytes", "tailscaled, which takes minutes to compile and modules that only its own module downloads")
+	o := short(t, "tailscale")
+	o.Tailscale = "../tailscale"
+	o.Profiles = t.TempDir()
+	o.Note = func(s string) { t.Log(s) }
+	results, err := Run(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(results) != 1 || results[0].Rounds != 2 || results[0].Gbps <= 0 || results[0].ProcessCPUPerGB <= 0 || results[0].AllocsPerMB <= 0 {
+		t.Fatalf("%+v", results)
+	}
+	t.Logf("%+v", results[0])
+	checkShares(t, results[0])
+	if files, _ := filepath.Glob(filepath.Join(o.Profiles, "tailscale-*-daemon-[12].pprof")); len(files) != 4 {
+		t.Errorf("profiles: %v", files)
+	}
+}
+
 // stalling is a case that now and then does not deliver the last of its bytes
 // for longer than answerLimit: the kernel's MPTCP, with nothing of weft's in it.
 const stalling = "kernel-mptcp"
@@ -147,7 +168,7 @@ func checkShares(t *testing.T, r Result) {
 	}
 	most, least := r.PathShares[0], r.PathShares[3]
 	switch {
-	case r.Case == "kernel" || strings.HasPrefix(r.Case, "wireguard-") || r.Case == "netstack":
+	case r.Case == "kernel" || r.Case == "tailscale" || strings.HasPrefix(r.Case, "wireguard-") || r.Case == "netstack":
 		if most < 0.99 {
 			t.Errorf("%s: one connection on several paths: %v", r.Case, r.PathShares)
 		}
@@ -195,7 +216,7 @@ func TestRun_failureOfOneCase(t *testing.T) {
 		}))
 	}
 	absent := Case{Name: "absent", TCP: "kernel", way: kernelTCP}
-	absent.supports = func(*bench) error { return errors.New("a part is missing") }
+	absent.supports = func(context.Context, *bench) error { return errors.New("a part is missing") }
 	unknown := Case{Name: "unknown-to-workers", TCP: "kernel", way: kernelTCP}
 	o.Cases = append([]Case{broken, absent, unknown}, o.Cases...)
 	var notes []string

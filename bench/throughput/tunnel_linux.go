@@ -1,6 +1,7 @@
 package throughput
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base64"
 	"errors"
@@ -60,7 +61,7 @@ func readKey(s site, cipher string) (*encap.UDPKey, error) {
 
 // tunnelled is weft in a process without any privilege, over UDP.
 func tunnelled(policyName, cipher string) way {
-	return way{supports: (*bench).needKey, open: func(s site) (*host, error) {
+	return way{supports: func(_ context.Context, b *bench) error { return b.needKey() }, open: func(s site) (*host, error) {
 		key, err := readKey(s, cipher)
 		if err != nil {
 			return nil, err
@@ -89,7 +90,7 @@ func tunnelled(policyName, cipher string) way {
 // tunnelledHost is the kernel's TCP with weft host beside it at both ends, over UDP.
 func tunnelledHost(cipher string) way {
 	return way{
-		supports: func(b *bench) error { return errors.Join(needTUN(b), b.needKey()) },
+		supports: func(ctx context.Context, b *bench) error { return errors.Join(needTUN(ctx, b), b.needKey()) },
 		around:   forwardNothing,
 		helper:   startCarrier,
 		carry: func(s site) (*host, error) {

@@ -9,10 +9,8 @@ import (
 	"net"
 	"net/netip"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
-	"strings"
 
 	"github.com/vishvananda/netlink"
 )
@@ -21,11 +19,11 @@ import (
 // cryptography.
 func wireguard(bare bool) way {
 	return way{
-		supports: func(b *bench) error {
-			if err := needTUN(b); err != nil {
+		supports: func(ctx context.Context, b *bench) error {
+			if err := needTUN(ctx, b); err != nil {
 				return err
 			}
-			return b.buildForwarder()
+			return b.buildForwarder(ctx)
 		},
 		around: forwardNothing,
 		helper: func(ctx context.Context, b *bench, c Case, s site) (*process, error) {
@@ -45,30 +43,18 @@ const (
 )
 
 // buildForwarder compiles the forwarder, and makes the keys of both ends, unless that was done
-// already. It downloads nothing.
-func (b *bench) buildForwarder() error {
+// already.
+func (b *bench) buildForwarder(ctx context.Context) (err error) {
 	if b.forwarder != "" {
 		return nil
 	}
 	for i := range b.wireguardKeys {
-		var err error
 		if b.wireguardKeys[i], err = ecdh.X25519().GenerateKey(rand.Reader); err != nil {
 			return err
 		}
 	}
-	source := b.options.Wireguard
-	if _, err := os.Stat(filepath.Join(source, "go.mod")); err != nil {
-		return fmt.Errorf("no source of the forwarder in %q: run weft in its source tree, or say where bench/wireguard is", source)
-	}
-	program := filepath.Join(b.scratch, "forwarder")
-	cmd := exec.Command("go", "build", "-o", program, ".")
-	cmd.Dir = source
-	cmd.Env = append(os.Environ(), "GOPROXY=off", "GOFLAGS=-mod=readonly", "GOWORK=off")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build in %s: %w: %s (if modules are missing: cd %s && go mod download)", source, err, strings.TrimSpace(string(out)), source)
-	}
-	b.forwarder = program
-	return nil
+	b.forwarder, err = b.compile(ctx, b.options.Wireguard, ".", "bench/wireguard")
+	return err
 }
 
 func startForwarder(ctx context.Context, b *bench, c Case, s site, bare bool) (*process, error) {

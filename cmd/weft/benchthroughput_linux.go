@@ -37,6 +37,7 @@ type benchThroughputOptions struct {
 
 	name      string
 	wireguard string
+	tailscale string
 	profiles  string
 	append    string
 	resultOutput
@@ -50,6 +51,7 @@ func newBenchThroughputCmd() *cobra.Command {
 		Short: "TCP between two hosts by every way there is, and what it costs",
 		Long:  benchThroughputHelp(),
 		Example: "  weft bench throughput --cases kernel,wireguard-go --rounds 3\n" +
+			"  weft bench throughput --cases tailscale,wireguard-go,tunnel/chacha20poly1305 --connections 1,64\n" +
 			"  weft bench throughput --json --append",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd) },
@@ -70,6 +72,7 @@ func newBenchThroughputCmd() *cobra.Command {
 	f.BoolVar(&o.anew, "anew", false, "measure how many connections a second are opened, each for one request, too")
 	f.StringVar(&o.name, "name", "tput", "name of the lab of network namespaces")
 	f.StringVar(&o.wireguard, "wireguard", "bench/wireguard", "`directory` of the source of the wireguard-go forwarder")
+	f.StringVar(&o.tailscale, "tailscale", "bench/tailscale", "`directory` of the source of the program that runs tailscaled; needs what (cd bench/tailscale && go mod download) fetches, or the case is left out")
 	f.StringVar(&o.profiles, "profiles", "", "`directory` for profiles of the processor time, one for each process and run")
 	f.StringVar(&o.append, "append", "", "`file` to add the results to, as a section dated today (without a name "+resultsFile+")")
 	f.Lookup("append").NoOptDefVal = resultsFile
@@ -111,6 +114,14 @@ run meanwhile. Gbit/s per core is the same the other way round.
 With --latency one connection more makes one request after the other, each answered
 with as many bytes; with --anew 16 at a time are opened, used for one request of 64 B
 and closed. Both take as long as --duration, 10 s at most.
+
+wireguard-go, wireguard-bare and tailscale are compiled from modules of their own
+(--wireguard, --tailscale), and are left out where the Go module cache lacks what
+these need: (cd bench/tailscale && go mod download). tailscaled takes the compiler
+minutes, the first time. It runs as its service does, by its defaults: MTU 1280,
+its firewall rules and so connection tracking, and no DNS settings. The two hosts
+are a tailnet of their own, whose control server is tailscale's for tests, at the
+receiver. A run fails unless packets go directly, by no relay.
 
 Cases:
 `)
@@ -222,7 +233,7 @@ func (o *benchThroughputOptions) options(cases []throughput.Case, p *progress, n
 		Cases: cases, Rounds: o.rounds, Warmup: o.warmup, Duration: o.duration,
 		Connections: o.connections, Latency: o.latency, Anew: o.anew,
 		SpineRate: o.spineRate, Paths: o.paths, Loss: o.loss / 100, Skew: o.skew,
-		Lab: o.name, Wireguard: o.wireguard, Profiles: o.profiles,
+		Lab: o.name, Wireguard: o.wireguard, Tailscale: o.tailscale, Profiles: o.profiles,
 		Worker:   []string{self, "bench", "throughput", workerCommand},
 		Progress: p.parts,
 		Note:     func(s string) { fmt.Fprintln(notes, "note:", s) },
