@@ -76,7 +76,7 @@ func (o Open) String() string {
 // Decide says what a report's rows that are out depend on. Such a row is decided if some
 // value of a decision moves it, or if no value of the decisions that speak of it does, and
 // each of them spans all that is plausible. A fitted value decides nothing, nor does one that
-// breaks more of the paper's rows than it moves of those that no other has moved. Findings count if they are in full, of the
+// breaks as many of the paper's rows as it moves of those that no other has moved. Findings count if they are in full, of the
 // report's experiment as it is identified, of seeds of the report, and of decisions and
 // values that the experiment still has.
 func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
@@ -88,8 +88,10 @@ func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
 	}
 	d.Out = len(open)
 	tried := e.tried(report, found)
-	if len(tried) > 0 {
-		d.Seeds = tried[0].Seeds
+	for i, f := range tried {
+		if i == 0 || f.Seeds < d.Seeds {
+			d.Seeds = f.Seeds // the fewest
+		}
 	}
 	by, open := moving(tried, open, false)
 	var none []string   // of each row that nothing moves, the parameters
@@ -162,7 +164,7 @@ func (d *Decision) finding(v DecisionValue, found []Finding) *Finding {
 }
 
 // mover is the finding that moves most of the rows that are open, and of those that move as
-// many the first of those that break the fewest. One that breaks more than these is none.
+// many the first of those that break the fewest. One that breaks as many is none.
 func mover(tried []Finding, open []Row) (best *Finding, most int) {
 	for i := range tried {
 		f, moved := &tried[i], 0

@@ -42,8 +42,9 @@ type DecisionValue struct {
 	Replace map[string]string
 	// Tune changes the configuration of every simulation, as in Mutant; nil: not.
 	Tune func(*sim.Config)
-	// Fitted says that it was chosen by the paper's own figures, or is against its words. What
-	// only such values move is explained by a fit, and not decided.
+	// Fitted says that it was chosen by the paper's own figures or known to give them, is against
+	// its words, or was run for another time than the experiment. What only such values move is
+	// explained by a fit, and not decided.
 	Fitted bool
 }
 

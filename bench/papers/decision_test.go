@@ -104,7 +104,7 @@ func TestFindings(t *testing.T) {
 
 func TestDecide(t *testing.T) {
 	rows := func(buffer float64, _ Options) []Row {
-		return []Row{Within("a", "m", 200, buffer, 10), Within("b", "m", 400, buffer, 10), Within("c", "m", 7, 8, 1), AtMost("d", "m", 300, buffer, 0)}
+		return []Row{Within("a", "m", 200, buffer, 10), Within("b", "m", 400, buffer, 10), Within("b", "n", 400, buffer, 10), Within("c", "m", 7, 8, 1), AtMost("d", "m", 300, buffer, 0)}
 	}
 	both := func(ends string) Decision { return buffers("a b c", ends, "200", "400") }
 	other := Decision{Parameter: "delay", About: []string{"c"}, Values: []DecisionValue{{Name: "1", Tune: func(*sim.Config) {}}}}
@@ -117,18 +117,18 @@ func TestDecide(t *testing.T) {
 		want      string
 	}{
 		{"all is moved or cannot be", []Decision{both("no port has more")}, true,
-			"decided by 1 seed: buffer 200 KB moves 1 row; buffer 400 KB moves 1 row and breaks 1; no plausible buffer moves 1 row"},
+			"decided by 1 seed: buffer 400 KB moves 2 rows and breaks 1; buffer 200 KB moves 1 row; no plausible buffer moves 1 row"},
 		{"what no value moves, of which more are plausible", []Decision{both("")}, false,
-			"2 of 3 rows out decided by 1 seed: buffer 200 KB moves 1 row; buffer 400 KB moves 1 row and breaks 1"},
+			"3 of 4 rows out decided by 1 seed: buffer 400 KB moves 2 rows and breaks 1; buffer 200 KB moves 1 row"},
 		{"fewer values, which span all", []Decision{buffers("a b c", "ends", "200")}, true,
-			"decided by 1 seed: buffer 200 KB moves 1 row; no plausible buffer moves 2 rows"},
+			"decided by 1 seed: buffer 200 KB moves 1 row; no plausible buffer moves 3 rows"},
 		{"a second parameter that is still open", []Decision{both("no port has more"), other}, false,
-			"2 of 3 rows out decided by 1 seed: buffer 200 KB moves 1 row; buffer 400 KB moves 1 row and breaks 1"},
+			"3 of 4 rows out decided by 1 seed: buffer 400 KB moves 2 rows and breaks 1; buffer 200 KB moves 1 row"},
 		{"a second parameter that is not", []Decision{both("no port has more"), spans}, true,
-			"decided by 1 seed: buffer 200 KB moves 1 row; buffer 400 KB moves 1 row and breaks 1; no plausible buffer or delay moves 1 row"},
+			"decided by 1 seed: buffer 400 KB moves 2 rows and breaks 1; buffer 200 KB moves 1 row; no plausible buffer or delay moves 1 row"},
 		{"a row of which nothing speaks", []Decision{buffers("a b", "ends", "200", "400")}, false,
-			"2 of 3 rows out decided by 1 seed: buffer 200 KB moves 1 row; buffer 400 KB moves 1 row and breaks 1"},
-		{"nothing", []Decision{buffers("d", "ends", "200")}, false, "none of 3 rows out decided"},
+			"3 of 4 rows out decided by 1 seed: buffer 400 KB moves 2 rows and breaks 1; buffer 200 KB moves 1 row"},
+		{"nothing", []Decision{buffers("d", "ends", "200")}, false, "none of 4 rows out decided"},
 	} {
 		_, d := decide(t, buffered(rows, c.decisions...), Options{Seed: 1})
 		if d.All() != c.all || d.String() != c.want {
@@ -157,14 +157,14 @@ func TestDecide(t *testing.T) {
 func TestDecide_ownAlone(t *testing.T) {
 	rows := func(more ...Row) func(float64, Options) []Row {
 		return func(buffer float64, _ Options) []Row {
-			return append([]Row{Within("a", "m", 200, buffer, 10).Own(), AtMost("b", "m", 150, buffer, 0).Own()}, more...)
+			return append([]Row{Within("a", "m", 200, buffer, 10).Own(), Within("a", "n", 200, buffer, 10).Own(), AtMost("b", "m", 150, buffer, 0).Own()}, more...)
 		}
 	}
 	for _, c := range []struct {
 		rows func(float64, Options) []Row
 		want string
 	}{
-		{rows(), "decided by 5 seeds: buffer 200 KB moves 1 row and breaks 1"},
+		{rows(), "decided by 5 seeds: buffer 200 KB moves 2 rows and breaks 1"},
 		{rows(Within("c", "m", 1, 1, 1)), "none of 0 rows out decided"}, // the paper's is as it should be
 	} {
 		_, decided := decide(t, buffered(c.rows, buffers("a b", "", "200", "400")), Options{Seed: 7, Seeds: EnoughSeeds})

@@ -77,8 +77,8 @@ func findingOf(v *Variant, itself, other *Report, o Options) Finding {
 	return f
 }
 
-// pays reports whether a value breaks no more of the paper's rows than so many that it moves.
-func (f *Finding) pays(moved int) bool { return f.breaks() <= moved }
+// pays reports whether a value breaks fewer of the paper's rows than so many that it moves.
+func (f *Finding) pays(moved int) bool { return f.breaks() < moved }
 
 // breaks is how many of the paper's rows a value breaks, those that chose a parameter included, or of our
 // own if these are what it may move.

@@ -46,7 +46,7 @@ const (
 // agreement, as a figure may be anywhere on the right side.
 func Judge(rows []Row) Verdict {
 	all, decided, values, orders, seeds := true, true, 0, 0, 1
-	fitted, others := 0, 0
+	fitted, others, judged := 0, 0, 0
 	for _, r := range rows {
 		all, seeds = all && r.OK, max(seeds, r.Seeds)
 		switch r.Kind {
@@ -64,6 +64,9 @@ func Judge(rows []Row) Verdict {
 		if r.papers() {
 			others++
 		}
+		if r.Kind != KindInfo {
+			judged++
+		}
 	}
 	within := all && values > 0
 	switch {
@@ -71,7 +74,7 @@ func Judge(rows []Row) Verdict {
 		return OnlyFitted
 	case within && decided && seeds >= EnoughSeeds:
 		return Agrees
-	case all && values == 0 && orders == 0:
+	case all && judged > 0 && values == 0 && orders == 0:
 		return OnlyBounds
 	case !within && orders == 0:
 		return Disagrees

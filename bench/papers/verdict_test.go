@@ -67,6 +67,7 @@ func TestJudge(t *testing.T) {
 		{"bounds alone never agree", []Row{AtMost("", "", 5, 1, 10), AtLeast("", "", 5, 9, 10)}, OnlyBounds},
 		{"nor do our own", []Row{good.Own(), order.Own()}, OnlyBounds},
 		{"nor do statements", []Row{claim}, OnlyBounds},
+		{"nothing that is judged", []Row{Info("", "", 7)}, Disagrees},
 		{"a bound alone that fails", []Row{AtMost("", "", 5, 9, 10)}, Disagrees},
 		{"our own alone that fails", []Row{good.Own(), bad.Own()}, Disagrees},
 		{"a bound that fails", []Row{good, AtMost("", "", 5, 9, 10)}, Disagrees},

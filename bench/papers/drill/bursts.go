@@ -31,13 +31,13 @@ var (
 	// byBurstsOfAll is of traffic between any hosts, without the part of the leaves that was fitted to
 	// where ECMP's packets wait.
 	byBurstsOfAll = papers.Decision{
-		Parameter: "flows that begin at once in a rack, if all leaves send", About: all, Ends: untilThree,
+		Parameter: "flows that begin at once in a rack, if all leaves send", About: all, Against: whereTheyWait,
 		Values: []papers.DecisionValue{burstsOfAll(four), burstsOfAll(sixteen), burstsOfAll(sixty)},
 	}
 )
 
 func burstsOfAll(bursts string) papers.DecisionValue {
-	return papers.DecisionValue{Name: bursts, Replace: map[string]string{alone: bursts, quarter: anyToAny}}
+	return fitted(papers.DecisionValue{Name: bursts, Replace: map[string]string{alone: bursts, quarter: anyToAny}})
 }
 
 // bursts is a Source of so many flows at once, each time of one rack.

@@ -21,7 +21,7 @@ func decisions() []papers.Decision {
 // switches. With the probes' own round trips they are some 20 to 100 µs old.
 func ageOfSamples() papers.Decision {
 	d := papers.Decision{Parameter: "age of samples", About: speaksOfLuopan,
-		Ends: "no sample is younger than timeless, and with 100 µs, two and a half round trips of the empty fabric, luopan is worse than random"}
+		Ends: "no sample is younger than timeless, and none is used that is older than a probe's round trip, 40 µs and what waits, and the expiry of 40 µs"}
 	for _, age := range []time.Duration{0, 20 * time.Microsecond, 40 * time.Microsecond, 100 * time.Microsecond} {
 		name := "timeless"
 		if age > 0 {

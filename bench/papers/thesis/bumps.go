@@ -82,22 +82,15 @@ func bumpTakes(p float64) time.Duration {
 	return time.Duration(1e3 * bumpQuantiles[len(bumpQuantiles)-1].us)
 }
 
-// slowly is how a bump's times follow one another, besides each by itself.
-const slowly = "slowly"
-
-// slowlyFor is how long a bump takes the same time with each packet, if times change slowly.
-const slowlyFor = time.Millisecond
-
-// forwarded is when packets leave a bump: each takes its time, and none overtakes another.
-func forwarded(list []passing, times string, seed uint64) []passing {
+// forwarded is when packets leave a bump: each takes its time, and none overtakes another. For a time, 0:
+// none, a bump takes the same with each.
+func forwarded(list []passing, alike time.Duration, seed uint64) []passing {
 	rng := rand.New(rand.NewPCG(seed, 0x62756d70))
 	behind := make([]passing, len(list))
 	last, until, takes := time.Duration(0), time.Duration(-1), bumpTakes(.5)
 	for i, p := range list {
-		switch {
-		case times == slowly && p.at < until:
-		default:
-			takes, until = bumpTakes(rng.Float64()), p.at+slowlyFor
+		if p.at >= until {
+			takes, until = bumpTakes(rng.Float64()), p.at+alike
 		}
 		p.at = max(last, p.at+takes)
 		last = p.at

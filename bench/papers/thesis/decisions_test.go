@@ -48,7 +48,7 @@ func passingWith(t *testing.T, e papers.Experiment, v papers.DecisionValue) (row
 func TestTimesFollow_isNotVacuous(t *testing.T) {
 	for _, e := range []papers.Experiment{figure510(), figure512()} {
 		for _, v := range timesFollow.Values {
-			if rows, moved := passingWith(t, e, v); moved != 1 || len(rows) > 0 {
+			if rows, moved := passingWith(t, e, v); moved > 1 || len(rows) > 0 {
 				t.Errorf("%s, %s: moves %d rows, of which %q pass with a mutant", e.Name, v.Name, moved, rows)
 			}
 		}

@@ -56,7 +56,22 @@ func record(ctx context.Context, o papers.Options, out *papers.Outcome, rateMbit
 // millisecond is ours.
 var timesFollow = papers.Decision{
 	Parameter: "sequence of a bump's times", About: []string{"difference"},
-	Values: []papers.DecisionValue{{Name: "the same within a millisecond", Replace: map[string]string{"times": slowly}}},
+	Ends: "each packet's by itself, as the experiment has it, to the same for 100 ms, in which the port sends 8,000 packets",
+	Values: []papers.DecisionValue{
+		{Name: "the same within 100 µs", Replace: map[string]string{"times": "100us"}},
+		{Name: "the same within a millisecond", Replace: map[string]string{"times": "1ms"}},
+		{Name: "the same within 10 ms", Replace: map[string]string{"times": "10ms"}},
+		{Name: "the same within 100 ms", Replace: map[string]string{"times": "100ms"}},
+	},
+}
+
+// alike is for how long a bump takes the same time.
+func alike(o papers.Options) time.Duration {
+	d, err := time.ParseDuration(o.As("times"))
+	if err != nil { // by its name: each packet takes its own
+		return 0
+	}
+	return d
 }
 
 func figure510() papers.Experiment {
@@ -87,7 +102,7 @@ func runFigure510(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	if err != nil {
 		return nil, err
 	}
-	behind := forwarded(list, o.As("times"), o.Seed)
+	behind := forwarded(list, alike(o), o.Seed)
 	actual := lengths(behind, aqm.VirtualQueue{RateMbit: rate, Room: estimateBuffer})
 	estimate := lengths(list, estimateQueue(o, rate))
 	if o.As("compared") == "time" {
@@ -204,9 +219,9 @@ func runFigure512(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	if err != nil {
 		return nil, err
 	}
-	behind := forwarded(list, o.As("times"), o.Seed)
+	behind := forwarded(list, alike(o), o.Seed)
 	actual := lengths(behind, aqm.VirtualQueue{RateMbit: rate, Room: estimateBuffer})
-	heard := forwarded(behind, o.As("times"), derive(o.Seed, 1))
+	heard := forwarded(behind, alike(o), derive(o.Seed, 1))
 	if o.As("updates") == "" {
 		heard = nil
 	}
