@@ -101,7 +101,7 @@ func buffers(name string, frames int) papers.DecisionValue {
 }
 
 // unbounded is more frames than ever wait.
-const unbounded = 1 << 20
+const unbounded = 1 << 19
 
 func windows(name string, bytes int) papers.DecisionValue {
 	return papers.DecisionValue{Name: name, Tune: func(c *sim.Config) { c.TCP.WindowBytes = bytes }}
