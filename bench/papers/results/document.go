@@ -57,7 +57,7 @@ var words = [standings]string{
 }
 
 // shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "bounds alone", "unjudged"}
+var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "one-sided", "unjudged"}
 
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
