@@ -64,7 +64,7 @@ func writeDecision(b *bytes.Buffer, values []Finding) {
 			fmt.Fprintf(tw, ": %s", strings.Join(broken, "; "))
 		}
 		if len(f.Moved) > 0 && !f.pays(len(f.Moved)) {
-			fmt.Fprint(tw, "; as many of the paper's as it moves, or more, so it decides nothing")
+			fmt.Fprint(tw, "; no fewer of the paper's than it moves, so it decides nothing")
 		}
 		fmt.Fprintln(tw)
 	}
