@@ -44,15 +44,9 @@ func ownConnections(about ...string) papers.Decision {
 
 // windows has greater and smaller ones than 1 MB.
 func windows(about ...string) papers.Decision {
-	d := papers.Decision{Parameter: "greatest window of a connection", About: about,
-		Ends: "from what there is without window scaling to the 4 MB up to which Linux tunes it by default"}
-	for _, v := range []struct {
-		name  string
-		bytes int
-	}{{"64 KB", 65_535}, {"256 KB", 256 << 10}, {"4 MB", 4 << 20}} {
-		d.Values = append(d.Values, papers.DecisionValue{Name: v.name, Tune: func(c *sim.Config) { c.TCP.WindowBytes = v.bytes }})
-	}
-	return d
+	return papers.Decision{Parameter: "greatest window of a connection", About: about,
+		Ends:   "from what there is without window scaling to the 4 MB up to which Linux tunes it by default",
+		Values: []papers.DecisionValue{papers.WindowOf("64 KB", 65_535), papers.WindowOf("256 KB", 256<<10), papers.WindowOf("4 MB", 4<<20)}}
 }
 
 // initialWindow is the testbed's, of whose kernel nothing is stated but that MPTCP's is v0.87, a
@@ -60,7 +54,7 @@ func windows(about ...string) papers.Decision {
 func initialWindow(about ...string) papers.Decision {
 	return papers.Decision{Parameter: "initial window", About: about, Ends: "10 packets since Linux 2.6.39 (2011), 3 before",
 		Discrete: true,
-		Values:   []papers.DecisionValue{{Name: "3 packets", Tune: func(c *sim.Config) { c.TCP.InitialWindow = simulatedInitial }}},
+		Values:   []papers.DecisionValue{papers.InitialWindowOf("3 packets", simulatedInitial)},
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 func windowOf(about []string, ends string, kilobytes ...int) papers.Decision {
 	d := papers.Decision{Parameter: "window", About: about, Ends: ends}
 	for _, k := range kilobytes {
-		d.Values = append(d.Values, papers.DecisionValue{Name: kb(k), Tune: func(c *sim.Config) { c.TCP.WindowBytes = k << 10 }})
+		d.Values = append(d.Values, papers.WindowOf(kb(k), k<<10))
 	}
 	return d
 }
@@ -231,7 +231,7 @@ func atFullLoad(o papers.Options, slots int) int {
 var beginnings = papers.Decision{
 	Parameter: "beginning of a TCP", About: []string{"RB", "ECMP"},
 	Values: []papers.DecisionValue{
-		{Name: "one segment first", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 1 }},
+		papers.InitialWindowOf("one segment first", 1),
 		{Name: "with a handshake, then two segments", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 2 }},
 		{Name: "with a handshake", Tune: func(c *sim.Config) { c.TCP.Handshake = true }},
 		{Name: "with a handshake, then one segment, as in ns-3", Tune: func(c *sim.Config) { c.TCP.Handshake, c.TCP.InitialWindow = true, 1 }},

@@ -113,16 +113,4 @@ func (a *arrivals) arrived(sent int, degree string) int {
 }
 
 // share is the percentage of packets with a degree of n or more.
-func (d *disorder) share(n int) float64 {
-	var above, all float64
-	for degree, count := range d.counts {
-		all += float64(count)
-		if degree >= n {
-			above += float64(count)
-		}
-	}
-	if all == 0 {
-		return 0
-	}
-	return 100 * above / all
-}
+func (d *disorder) share(n int) float64 { return percentFrom(d.counts, n) }

@@ -10,8 +10,8 @@ import (
 // all are words one of which is in the label of every row of the paper's.
 var all = []string{"ECMP", "CONGA", "Presto", "DRILL", "Random", "RR", "FCT", "wait"}
 
-// The parameters that the paper leaves open, for the experiments with its trace. Each spans
-// all that is plausible of it, one at a time.
+// The parameters that the paper leaves open, for the experiments with its trace. Those with
+// Ends span all that is plausible, one at a time.
 var (
 	// bySenders is one axis of the trace's pattern, which has racks of one service, hot racks and
 	// local traffic, too. All other values contradict where the paper's packets wait.
@@ -44,17 +44,17 @@ var (
 	byWindow = papers.Decision{
 		Parameter: "TCP's window", About: all,
 		Ends:   "from 12 segments, as many as Linux 2.6 offers a connection that begins, to 1 MB, as much as the largest flow has",
-		Values: []papers.DecisionValue{windows("17,520 bytes", 17_520), fitted(windows("256 KB", 256<<10)), fitted(windows("1 MB", 1<<20))},
+		Values: []papers.DecisionValue{papers.WindowOf("17,520 bytes", 17_520), fitted(papers.WindowOf("256 KB", 256<<10)), fitted(papers.WindowOf("1 MB", 1<<20))},
 	}
 	byInitial = papers.Decision{
 		Parameter: "TCP's initial window", About: all, Ends: "from Linux 2.6's 3 to 2.6.39's 10",
-		Values: []papers.DecisionValue{{Name: "10 segments", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 10 }}},
+		Values: []papers.DecisionValue{papers.InitialWindowOf("10 segments", 10)},
 	}
 	byTimeout = papers.Decision{
 		Parameter: "least retransmission timeout", About: all,
 		Ends: "from 200 µs, less than two full ports take at 10 Gbit/s, to Linux's 200 ms",
 		Values: []papers.DecisionValue{
-			timeouts("200 µs", 200*time.Microsecond), timeouts("1 ms", time.Millisecond), timeouts("200 ms", 200*time.Millisecond),
+			papers.TimeoutOf("200 µs", 200*time.Microsecond, 0), papers.TimeoutOf("1 ms", time.Millisecond, 0), papers.TimeoutOf("200 ms", 200*time.Millisecond, 0),
 		},
 	}
 )
@@ -102,11 +102,3 @@ func buffers(name string, frames int) papers.DecisionValue {
 
 // unbounded is more frames than ever wait.
 const unbounded = 1 << 19
-
-func windows(name string, bytes int) papers.DecisionValue {
-	return papers.DecisionValue{Name: name, Tune: func(c *sim.Config) { c.TCP.WindowBytes = bytes }}
-}
-
-func timeouts(name string, least time.Duration) papers.DecisionValue {
-	return papers.DecisionValue{Name: name, Tune: func(c *sim.Config) { c.TCP.RTOMin, c.TCP.RTOInitial = least, 0 }}
-}

@@ -66,27 +66,21 @@ func takeTurns(c *sim.Config) {
 
 // byWindow, byInitial and byTimeout are of every scheme's TCP.
 func byWindow() papers.Decision {
-	d := papers.Decision{Parameter: "TCP's window", About: speaksOfLuopan,
-		Ends: "from what there is without window scaling to more than the six ports of a path hold"}
-	for _, v := range []struct {
-		name  string
-		bytes int
-	}{{"64 KB", 65_535}, {"2 MB", 2 << 20}} {
-		d.Values = append(d.Values, papers.DecisionValue{Name: v.name, Tune: func(c *sim.Config) { c.TCP.WindowBytes = v.bytes }})
-	}
-	return d
+	return papers.Decision{Parameter: "TCP's window", About: speaksOfLuopan,
+		Ends:   "from what there is without window scaling to more than the six ports of a path hold",
+		Values: []papers.DecisionValue{papers.WindowOf("64 KB", 65_535), papers.WindowOf("2 MB", 2<<20)}}
 }
 
 func byInitial() papers.Decision {
 	return papers.Decision{Parameter: "TCP's initial window", About: speaksOfLuopan, Ends: "ns-3 had 1 by default, and has 10",
-		Values: []papers.DecisionValue{{Name: "1 segment", Tune: func(c *sim.Config) { c.TCP.InitialWindow = 1 }}}}
+		Values: []papers.DecisionValue{papers.InitialWindowOf("1 segment", 1)}}
 }
 
 func byTimeout() papers.Decision {
 	d := papers.Decision{Parameter: "least retransmission timeout", About: speaksOfLuopan,
 		Ends: "from the 200 µs that are stated of incast to the 1 s that ns-3 has by default"}
 	for _, least := range []time.Duration{10 * time.Millisecond, 200 * time.Millisecond, time.Second} {
-		d.Values = append(d.Values, papers.DecisionValue{Name: least.String(), Tune: func(c *sim.Config) { c.TCP.RTOMin, c.TCP.RTOInitial = least, least }})
+		d.Values = append(d.Values, papers.TimeoutOf(least.String(), least, least))
 	}
 	return d
 }
