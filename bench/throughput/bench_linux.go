@@ -53,8 +53,8 @@ type Options struct {
 	// Worker is the command line of a program that calls Worker. Run appends one
 	// argument, the job.
 	Worker []string
-	// Wireguard and Tailscale are the directories of the sources of programs that are modules of
-	// their own: the cases of these are left out without.
+	// Wireguard and Tailscale are directories of programs that are modules of their own. Without
+	// a program's source its cases are left out.
 	Wireguard, Tailscale string
 	// Profiles is the directory for profiles of the processor time, a file for each
 	// Worker and run; "" for none.

@@ -16,7 +16,7 @@ import (
 // weft's source tree by the name usual. It downloads nothing.
 func (b *bench) compile(ctx context.Context, source, program, usual string) (file string, err error) {
 	if _, err := os.Stat(filepath.Join(source, "go.mod")); source == "" || err != nil {
-		return "", fmt.Errorf("no source of the forwarder in %q: run weft in its source tree, or say where %s is", source, usual)
+		return "", fmt.Errorf("no source of the program in %q: run weft in its source tree, or say where %s is", source, usual)
 	}
 	file = filepath.Join(b.scratch, path.Base(path.Join(usual, program)))
 	cmd := exec.CommandContext(ctx, "go", "build", "-o", file, program)

@@ -63,7 +63,7 @@ func TestBenchThroughput_jsonAndAppend(t *testing.T) {
 	if n, _ := list[0]["connections_per_second"].(float64); list[0]["connections"] != 1. || n <= 0 {
 		t.Errorf("connections: %v", list[0])
 	}
-	for _, word := range []string{"note: wireguard-go is left out: no source of the forwarder"} {
+	for _, word := range []string{"note: wireguard-go is left out: no source of the program"} {
 		if !strings.Contains(notes.String(), word) {
 			t.Errorf("standard error does not say %q: %s", word, &notes)
 		}
