@@ -157,7 +157,7 @@ func (s *simulator) config(row Row, m model, seed uint64) sim.Config {
 		Topology: s.real, Known: s.known, Seed: seed, Delay: s.idle.Delay,
 		Policy: m.policy, Options: s.Policy,
 		TCP: tcp.Config{MSS: m.mss, HeaderBytes: m.header, WindowBytes: simWindow, RTOMin: simRTOMin, RTOInitial: simRTOInitial,
-			DCTCP: row.MarkBytes > 0, Handshake: true},
+			DCTCP: row.MarkBytes > 0, Handshake: true, Timestamps: true}, // as Linux has them
 		HostQueueBytes: simQueueBytes,
 	}
 	if m.restores {

@@ -164,7 +164,7 @@ func (s *simulation) accept(n uint32, p *packet) {
 		return
 	}
 	s.ackPackets++
-	if p.again {
+	if p.again && !s.tcp.Timestamps {
 		p.sent = -1
 	}
 	p.set(ack, int32(s.tcp.HeaderBytes), p.flow)

@@ -85,6 +85,7 @@ type transport struct {
 	DCTCP         bool          `yaml:"dctcp"`
 	ECN           bool          `yaml:"ecn"`
 	Handshake     bool          `yaml:"handshake"`
+	Timestamps    bool          `yaml:"timestamps"`
 }
 
 type order struct {

@@ -43,6 +43,7 @@ func (f *File) settings() (all []setting) {
 	add("tcp.dctcp", t.DCTCP, func(c *sim.Config) { c.TCP.DCTCP = true })
 	add("tcp.ecn", t.ECN, func(c *sim.Config) { c.TCP.ECN = true })
 	add("tcp.handshake", t.Handshake, func(c *sim.Config) { c.TCP.Handshake = true })
+	add("tcp.timestamps", t.Timestamps, func(c *sim.Config) { c.TCP.Timestamps = true })
 	o := &f.Options
 	add("options.flowcell_bytes", o.FlowcellBytes != 0, func(c *sim.Config) { c.Options.FlowcellBytes = o.FlowcellBytes })
 	add("options.flowlet_gap", o.FlowletGap != 0, func(c *sim.Config) { c.Options.FlowletGap = o.FlowletGap })

@@ -25,7 +25,7 @@ func f9() papers.Experiment {
 		Name: "conga-f9", Source: "CONGA §5.2.1, Fig. 9",
 		Title:     "Enterprise traffic on a whole leaf-spine: all schemes are much alike",
 		Setting:   onTestbed(enterprise.parameter()),
-		Decisions: []papers.Decision{buffers("CONGA"), ownConnections("CONGA"), windows("CONGA"), initialWindow("CONGA")},
+		Decisions: []papers.Decision{buffers("CONGA"), ownConnections("CONGA"), windows("CONGA"), initialWindow("CONGA"), timestamps("CONGA")},
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 			return baseline(ctx, o, enterprise, "small flows wait behind large ones, in ECMP's crowded queues and on their own connection; neither the room of ports nor the connections' windows are stated (see the decisions), nor why CONGA costs small flows 12 to 19 %", enterpriseRows)
 		},
@@ -37,7 +37,7 @@ func f10() papers.Experiment {
 		Name: "conga-f10", Source: "CONGA §5.2.1, Fig. 10",
 		Title:     "Data mining traffic on a whole leaf-spine: ECMP is noticeably worse at high load",
 		Setting:   onTestbed(dataMining.parameter()),
-		Decisions: []papers.Decision{buffers("CONGA"), ownConnections("CONGA"), windows("CONGA"), initialWindow("CONGA")},
+		Decisions: []papers.Decision{buffers("CONGA"), ownConnections("CONGA"), windows("CONGA"), initialWindow("CONGA"), timestamps("CONGA")},
 		Run: func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
 			return baseline(ctx, o, dataMining, "a run has about 130 large flows at load 0.9, and the paper's runs are longer by a factor that is not stated", dataMiningRows)
 		},

@@ -58,6 +58,14 @@ func initialWindow(about ...string) papers.Decision {
 	}
 }
 
+// timestamps are TCP's, which the testbed's Linux has by default.
+func timestamps(about ...string) papers.Decision {
+	return papers.Decision{Parameter: "TCP's timestamps", About: about, Ends: "connections have them or not",
+		Discrete: true,
+		Values:   []papers.DecisionValue{{Name: "as Linux has them by default", Tune: func(c *sim.Config) { c.TCP.Timestamps = true }}},
+	}
+}
+
 // longer has flows arrive for longer. The failure's run asks Options.As of its name.
 var longer = papers.Decision{
 	Parameter: "time in which flows arrive", About: []string{"ECMP", "CONGA", "hotspot"},

@@ -16,7 +16,7 @@ func f11() papers.Experiment {
 		Name: "conga-f11", Source: "CONGA §5.2.2, Fig. 11",
 		Title:     "A link between a spine and a leaf is down: ECMP collapses past load 0.5, CONGA shifts traffic",
 		Setting:   onTestbed(enterprise.parameter(), dataMining.parameter(), papers.Parameter{Name: "switch-wcmp", Value: "ECMP by the rates of paths", Chosen: true, Why: "not in the paper: shown beside"}),
-		Decisions: []papers.Decision{longer, buffers("ECMP", "CONGA", "hotspot"), ownConnections("ECMP", "CONGA", "hotspot"), windows("ECMP", "CONGA", "hotspot"), initialWindow("ECMP", "CONGA", "hotspot")},
+		Decisions: []papers.Decision{longer, buffers("ECMP", "CONGA", "hotspot"), ownConnections("ECMP", "CONGA", "hotspot"), windows("ECMP", "CONGA", "hotspot"), initialWindow("ECMP", "CONGA", "hotspot"), timestamps("ECMP", "CONGA", "hotspot")},
 		Run:       runFailure,
 	}
 }

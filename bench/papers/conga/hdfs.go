@@ -27,7 +27,7 @@ func f14() papers.Experiment {
 			papers.Parameter{Name: "time of the job", Value: "1 TB at the rate at which the slower rack's nodes write", Chosen: true,
 				Why: "a node's part of 1 TB is thousands of blocks, over which nodes of a rack average out"},
 		),
-		Decisions: []papers.Decision{buffers("CONGA", "ECMP"), backgrounds(), windows("CONGA", "ECMP"), initialWindow("CONGA", "ECMP")},
+		Decisions: []papers.Decision{buffers("CONGA", "ECMP"), backgrounds(), windows("CONGA", "ECMP"), initialWindow("CONGA", "ECMP"), timestamps("CONGA", "ECMP")},
 		Run:       runHDFS,
 	}
 }

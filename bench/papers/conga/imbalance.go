@@ -19,7 +19,7 @@ func f12() papers.Experiment {
 		Title: "Throughput of a leaf's uplinks in bins of 10 ms at load 0.6: CONGA's imbalance is well below ECMP's",
 		Setting: onTestbed(enterprise.parameter(), dataMining.parameter(),
 			papers.Parameter{Name: "imbalance", Value: "(most - least) / average of a leaf's four uplinks; both leaves are counted"}),
-		Decisions: []papers.Decision{buffers("CONGA"), ownConnections("CONGA"), windows("CONGA"), initialWindow("CONGA")},
+		Decisions: []papers.Decision{buffers("CONGA"), ownConnections("CONGA"), windows("CONGA"), initialWindow("CONGA"), timestamps("CONGA")},
 		Run:       runImbalance,
 	}
 }

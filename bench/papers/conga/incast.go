@@ -24,7 +24,7 @@ func f13() papers.Experiment {
 			{Name: "servers", Value: "drawn with the seed, the same for all files", Chosen: true, Why: "not stated"},
 		}, incastConnections, common),
 		Mutants:   []papers.Mutant{plain, patient},
-		Decisions: []papers.Decision{buffers("timeout", "packets"), ownConnections("timeout", "packets"), windows("timeout", "packets"), initialWindow("timeout", "packets")},
+		Decisions: []papers.Decision{buffers("timeout", "packets"), ownConnections("timeout", "packets"), windows("timeout", "packets"), initialWindow("timeout", "packets"), timestamps("timeout", "packets")},
 		Run:       runIncast,
 	}
 }

@@ -43,6 +43,10 @@ type Config struct {
 	Uncoupled bool
 	// Handshake: a flow's first data leave a round trip after its start.
 	Handshake bool
+	// Timestamps: acknowledgements of what was sent again measure the round trip, too, and so end
+	// a timeout's doubling (RFC 7323), as they do with Linux. Without it Karn's rule holds (RFC
+	// 6298 §3): only data that were sent once do.
+	Timestamps bool
 	// AckEvery is how many whole segments in order an acknowledgement is of; 0 and 1: each has
 	// its own, 2: as RFC 1122 §4.2.3.2 allows. At once are acknowledged: what is beyond a hole
 	// or fills one, what bears a mark or was sent again, and a flow's end. No timer sends an

@@ -22,7 +22,7 @@ type Ack struct {
 	SackedLen int32
 	ECE       bool // the packet bore a congestion mark
 	// Echo is when the packet was sent; below 0 for one that was sent again, for
-	// which it is unknown (Karn).
+	// which it is unknown (Karn) without Config.Timestamps.
 	Echo time.Duration
 }
 
