@@ -11,7 +11,10 @@ import (
 type Batch struct {
 	Subjects []Subject
 	Options
-	Keep  Keeper // may be nil
+	Keep Keeper // may be nil
+	// Given is the report of a subject that was run before, which then does not run; nil: it has
+	// none. It may be nil itself.
+	Given func(Subject) *Report
 	Shard Shard
 	// Weigh is about how long a unit takes, in any measure; nil: all as long.
 	Weigh func(Unit) float64
@@ -79,8 +82,9 @@ type batchRun struct {
 	errs   []error
 	left   []int // of each subject, how many of the shard's units have not ended
 	told   []bool
-	next   int    // subject that is to be told of
-	missed []bool // of each subject: other shards have units of it
+	next   int       // subject that is to be told of
+	missed []bool    // of each subject: other shards have units of it
+	given  []*Report // of each subject, nil: it has to run
 }
 
 // plan looks what there is to run.
@@ -90,11 +94,20 @@ func (b *Batch) plan(tell func(subject int, r *Report, err error)) (*batchRun, e
 		Batch: b, tell: tell, meter: startMeter(), units: Units(b.Subjects, b.Options),
 		left: make([]int, n), told: make([]bool, n), missed: make([]bool, n),
 	}
+	r.given = make([]*Report, n)
+	for i, s := range b.Subjects {
+		if b.Given != nil {
+			r.given[i] = b.Given(s)
+		}
+	}
 	r.parts, r.errs = make([]*Part, len(r.units)), make([]error, len(r.units))
-	weights := make([]float64, len(r.units)) // 0: another shard's
+	weights := make([]float64, len(r.units)) // 0: another shard's, or given
 	var had []int
 	for i, u := range r.units {
 		s := i / b.seeds()
+		if r.given[s] != nil {
+			continue
+		}
 		if !b.Shard.has(i) {
 			r.missed[s] = true
 			continue
@@ -165,6 +178,10 @@ func (r *batchRun) one(s int) {
 		return
 	}
 	r.told[s] = true
+	if r.given[s] != nil {
+		r.tell(s, r.given[s], nil)
+		return
+	}
 	from, to := s*r.seeds(), (s+1)*r.seeds()
 	for i := from; i < to; i++ {
 		if r.errs[i] != nil {

@@ -272,6 +272,7 @@ var badValues = []badInput{
 	{"bench fct --failure link-down(e9.9-a0.0)", "", wrong, []string{"e9.9"}},
 	{"bench fct --workload-file none.json", "", wrong, []string{"--workload-file", "none.json", "there is no such file"}},
 	{"sim mutants nosuch", "", wrong, []string{`"nosuch"`, "known"}},
+	{"sim mutants drb-f9 --stored", "", wrong, []string{"--stored", "--store:", "bench/papers/results"}},
 	{"sim decide nosuch", "", wrong, []string{`"nosuch"`, "known"}},
 	{"sim fct", "", wrong, []string{"--workload-file"}},
 	{"sim fct --workload-file FILE", workloadOf("0.2"), wrong, []string{"--workload-file=fabric.yaml", "load: 0.2", "offer 0.5 of the 20 Mbit/s", "write that"}},

@@ -36,6 +36,7 @@ type simOptions struct {
 	resultOutput
 	output string
 	store  string // directory of results
+	stored bool   // experiments themselves are taken from it
 	write  string // root of the repository whose documents are to be renewed
 	cache  string // directory of parts
 	shard  shard

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,8 @@ which does not disagree. An experiment whose mutant passes is no evidence for wh
 replaced; weft sim run says so.
 
 It fails if a mutant passes that is not known to. --store keeps full trials of five seeds
-or more, and replaces none by fewer.`,
+or more, and replaces none by fewer. With --stored the experiments themselves do not run again
+where that directory has them, with the same setting and the same seeds: half the time.`,
 		Example: "  weft sim mutants --quick\n  weft sim mutants 'drb-*' --seeds 5 --store bench/papers/results",
 		RunE: func(cmd *cobra.Command, names []string) error {
 			return o.mutants(cmd.Context(), cmd.OutOrStdout(), cmd.ErrOrStderr(), experiments(), names)
@@ -36,6 +38,7 @@ or more, and replaces none by fewer.`,
 	o.flags(cmd)
 	o.resultFlags(cmd, "an array of objects")
 	cmd.Flags().StringVar(&o.store, "store", "", "`directory` of results in which mutants.json is to be renewed, too: bench/papers/results")
+	cmd.Flags().BoolVar(&o.stored, "stored", false, "take the experiments themselves from --store, where it has them")
 	o.shares(cmd)
 	return cmd
 }
@@ -58,6 +61,9 @@ func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, t *sim
 		return err
 	}
 	defer o.discardResults()
+	if t.batch.Given, err = o.given(notes); err != nil {
+		return err
+	}
 	run := o.runInfo()
 	run.tell()
 	reports, failed := o.compared(ctx, notes, t)
@@ -67,6 +73,31 @@ func (o *simOptions) printTrials(ctx context.Context, w, notes io.Writer, t *sim
 	trials := papers.Trials(t.batch.Subjects, o.Options, reports)
 	failed = errors.Join(failed, keep.mutants(trials), unknownPassing(trials))
 	return errors.Join(failed, o.putResults(w, run, trials, func(w io.Writer) error { return writeTrials(w, trials) }))
+}
+
+// given takes experiments from --store, if they are wanted from there.
+func (o *simOptions) given(notes io.Writer) (func(papers.Subject) *papers.Report, error) {
+	switch {
+	case !o.stored:
+		return nil, nil
+	case o.store == "":
+		return nil, usagef("--stored: experiments are taken from --store: give it a directory, such as bench/papers/results")
+	}
+	all, err := results.Read(os.DirFS(o.store))
+	if err != nil {
+		return nil, err
+	}
+	return func(s papers.Subject) *papers.Report {
+		run := all.Runs[s.Name]
+		if s.Variant != nil || run == nil {
+			return nil
+		}
+		r := run.Report(s.Experiment, o.Options)
+		if r != nil {
+			fmt.Fprintf(notes, "%s: as kept %s\n", s.Name, run)
+		}
+		return r
+	}, nil
 }
 
 // unknownPassing fails if a mutant passes that is not known to.

@@ -291,3 +291,53 @@ func TestSimReport_write(t *testing.T) {
 	wantError(t, "sim report drb-f9 --write .", "runs nothing")
 	wantError(t, "sim report --write "+t.TempDir(), "bench/RESULTS.md")
 }
+
+// With --stored the experiment itself does not run again, and trials come out the same. With
+// other seeds than the kept run has, or another setting, it does.
+func TestSimMutants_stored(t *testing.T) {
+	var runs atomic.Int32
+	list := mutable()
+	inner := list[0].Run
+	list[0].Run = func(ctx context.Context, o papers.Options) (*papers.Outcome, error) {
+		if o.Variant == nil {
+			runs.Add(1)
+		}
+		return inner(ctx, o)
+	}
+	o := simJobs(1, 2)
+	o.Seeds = papers.EnoughSeeds
+	o.store = gitDir(t)
+	if err := o.run(t.Context(), io.Discard, io.Discard, list, nil); err != nil {
+		t.Fatal(err)
+	}
+	trials := func(o simOptions) (text string, itself int32) {
+		runs.Store(0)
+		var b, notes bytes.Buffer
+		if err := o.mutants(t.Context(), &b, &notes, list, nil); err != nil && exitcode.Of(err) != exitcode.Failed {
+			t.Fatal(err)
+		}
+		if told := strings.Contains(notes.String(), "as kept 2"); told != (runs.Load() == 0) {
+			t.Errorf("the experiment ran %d times, and notes are %s", runs.Load(), &notes)
+		}
+		return b.String(), runs.Load()
+	}
+	want, all := trials(o)
+	o.stored = true
+	got, none := trials(o)
+	if got != want || all != papers.EnoughSeeds || none != 0 {
+		t.Errorf("with --stored, %d runs of the experiment:\n%s\nwithout, %d:\n%s", none, got, all, want)
+	}
+	other := o
+	other.Seeds++
+	if _, n := trials(other); n != papers.EnoughSeeds+1 {
+		t.Errorf("with another number of seeds %d runs of the experiment, want %d", n, other.Seeds)
+	}
+	list[0].Setting = append(slices.Clone(list[0].Setting), papers.Parameter{Name: "another", Value: "setting"})
+	if _, n := trials(o); n != papers.EnoughSeeds {
+		t.Errorf("with another setting %d runs of the experiment, want %d", n, o.Seeds)
+	}
+	o.store = ""
+	if err := o.mutants(t.Context(), io.Discard, io.Discard, list, nil); err == nil || !strings.Contains(err.Error(), "--stored") {
+		t.Errorf("--stored without --store: %v", err)
+	}
+}

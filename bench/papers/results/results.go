@@ -100,6 +100,19 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 	return run, nil
 }
 
+// Report is what trials of mutants need of the report that the run is of: verdict, identity and
+// rows. It is nil if the experiment's setting is another one now, or the run has other seeds, or
+// was of no commit. A quick run has none.
+func (r *Run) Report(e papers.Experiment, o papers.Options) *papers.Report {
+	if o.Quick || r.Modified || r.Seed != o.Seed || r.Seeds != o.Seeds || r.Identity == "" || r.Identity != e.Identity(r.Rows) {
+		return nil
+	}
+	return &papers.Report{
+		Experiment: r.Experiment, Seed: r.Seed, Seeds: r.Seeds, Identity: r.Identity,
+		Verdict: r.Verdict, Score: r.Score, Because: r.Because, Rows: r.Rows,
+	}
+}
+
 // identified is the run's identity, or that which it has if the setting is still the same.
 func (r *Run) identified(e papers.Experiment) string { return cmp.Or(r.Identity, e.Identity(r.Rows)) }
 
