@@ -9,7 +9,6 @@ import (
 
 	"weft/encap"
 	"weft/internal/kernel"
-	"weft/topology"
 )
 
 // The numbers that a host's set-up uses, so that administrators can find it and
@@ -71,59 +70,6 @@ type Options struct {
 	// FilterAll is net.ipv4.conf.all.rp_filter.
 	Strict    []string
 	FilterAll int
-}
-
-// Six says how a host sends IPv6 into the fabric, which the uplink's program encapsulates,
-// or what reads the TUN. That writes nothing back to it, so Linux need not forward IPv6. The
-// fields are those of Options; TUN and Narrow are both families'.
-type Six struct {
-	Address, Gateway netip.Addr
-	MTU              int // bytes
-	Fabric, Rack     []netip.Prefix
-}
-
-// Plan is the configuration of a host with which its programs' packets pass weft,
-// unknown to the programs.
-type Plan struct {
-	TUN     string          `json:"tun,omitempty"`
-	Uplink  string          `json:"uplink,omitempty"`
-	Address netip.Prefix    `json:"tun_address,omitzero"`    // that the TUN must have
-	TUNMTU  int             `json:"tun_mtu,omitempty"`       // bytes; 0 for any
-	Own     []netip.Prefix  `json:"tun_addresses,omitempty"` // that the TUN has besides
-	Sysctls []kernel.Sysctl `json:"sysctls"`                 // of the TUN, too, which must exist by then
-	Routes  []Route         `json:"routes"`
-	Rules   []Rule          `json:"rules"`
-	Divert  []Rule          `json:"divert"` // that lead into the TUN: the last step, and the first to be undone
-
-	// LinkLocal is a further address that the uplink must have.
-	LinkLocal netip.Addr `json:"link_local,omitzero"`
-}
-
-// Route is a route in a table of the plan's own. Without Device it is a
-// throw: the search goes on in the tables of later rules.
-type Route struct {
-	Table   int          `json:"table"`
-	Prefix  netip.Prefix `json:"prefix"`
-	Device  string       `json:"device,omitempty"`
-	Gateway netip.Addr   `json:"gateway,omitzero"`
-	Src     netip.Addr   `json:"src,omitzero"`
-	MTU     int          `json:"mtu,omitempty"` // bytes; 0 for the device's
-	Also    []Hop        `json:"also,omitempty"`
-
-	Congestion string `json:"congestion_control,omitempty"` // of TCP; "" as the kernel has it
-}
-
-// Rule is a routing policy rule. With neither Table nor Goto it does nothing;
-// other rules go to it.
-type Rule struct {
-	Priority int          `json:"priority"`
-	IPv6     bool         `json:"ipv6,omitempty"`
-	Iif      string       `json:"iif,omitempty"` // lo: what this machine sends
-	To       netip.Prefix `json:"to,omitzero"`
-	Protocol int          `json:"protocol,omitempty"` // as in the IP header; 0 for any
-	Port     uint16       `json:"port,omitempty"`     // destination
-	Table    int          `json:"table,omitempty"`
-	Goto     int          `json:"goto,omitempty"`
 }
 
 const (
@@ -356,48 +302,4 @@ func family(a netip.Addr) int {
 		return 0
 	}
 	return 1
-}
-
-// Prefixes returns the fewest prefixes that contain the hosts of a topology
-// and none of its cores, so that packets to bouncing switches need no rule. Where the fabric
-// is data these are its racks' prefixes.
-func Prefixes(t *topology.Topology) []netip.Prefix {
-	if !t.Computed() {
-		return racks(t)
-	}
-	var pods []netip.Prefix
-	for n := range t.Hosts() {
-		p, _ := n.Addr.Prefix(16)
-		if len(pods) == 0 || pods[len(pods)-1] != p {
-			pods = append(pods, p)
-		}
-	}
-	for merged := true; merged; {
-		pods, merged = mergePairs(pods)
-	}
-	return pods
-}
-
-// racks returns the IPv4 prefixes of all racks.
-func racks(t *topology.Topology) (list []netip.Prefix) {
-	for edge := range t.Racks() {
-		list = append(list, t.RackPrefixesOf(edge, false)...)
-	}
-	return list
-}
-
-// mergePairs replaces neighbours that are the halves of one prefix by it.
-func mergePairs(in []netip.Prefix) (out []netip.Prefix, merged bool) {
-	for i := 0; i < len(in); i++ {
-		if i+1 < len(in) && in[i].Bits() == in[i+1].Bits() {
-			a, _ := in[i].Addr().Prefix(in[i].Bits() - 1)
-			if b, _ := in[i+1].Addr().Prefix(in[i].Bits() - 1); a == b {
-				out, merged = append(out, a), true
-				i++
-				continue
-			}
-		}
-		out = append(out, in[i])
-	}
-	return out, merged
 }
