@@ -237,3 +237,7 @@ func (o *benchThroughputOptions) options(cases []throughput.Case, p *progress, n
 		Note:     func(s string) { fmt.Fprintln(notes, "note:", s) },
 	}, err
 }
+
+func (o *benchThroughputOptions) print(w io.Writer, results []throughput.Result) error {
+	return o.putResults(w, o.ran, results, func(w io.Writer) error { return o.table(w, results) })
+}

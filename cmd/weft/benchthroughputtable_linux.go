@@ -11,10 +11,6 @@ import (
 	"weft/internal/table"
 )
 
-func (o *benchThroughputOptions) print(w io.Writer, results []throughput.Result) error {
-	return o.putResults(w, o.ran, results, func(w io.Writer) error { return o.table(w, results) })
-}
-
 func (o *benchThroughputOptions) table(w io.Writer, results []throughput.Result) error {
 	fmt.Fprintf(w, "%v\n\n", o.ran)
 	rows := throughputRows(results)

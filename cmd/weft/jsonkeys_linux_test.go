@@ -54,7 +54,7 @@ var printed = map[string][]any{
 	"benchpatterns_linux.go":        {measured{[]patternsResult{}}},
 	"benchfailover.go":              {measured{[]failover.Result{}}, measured{failover.Degradation{}}, measured{failover.SoakResult{}}},
 	"benchscenarios.go":             {measured{[]scenarioResult{}}, measured{[]scenario.SkewRow{}}},
-	"benchthroughputtable_linux.go": {measured{[]throughput.Result{}}},
+	"benchthroughput_linux.go":      {measured{[]throughput.Result{}}},
 	"benchthroughputsweep_linux.go": {measured{[]throughput.Cell{}}},
 	"benchunits.go":                 {measured{[]unitsResult{}}},
 	"bench.go":                      {measured{[]reorder.Result{}}},
