@@ -33,7 +33,10 @@ MSS, QUEUE, WINDOW = 1460, 87, 44
 def run(*command, **options):
     """What a command prints, and the processor seconds that it took."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(command, capture_output=True, text=True, **options)
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, **options)
+    except FileNotFoundError:
+        sys.exit("%s is not here: install git, make, g++ and Go" % command[0])
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode != 0:
         sys.exit("%s failed:\n%s" % (" ".join(command), (done.stderr or done.stdout)[-2000:]))
@@ -71,7 +74,7 @@ class Case:
 
     def in_htsim(self, program, seed):
         text = "".join("%d %d %d\n" % (a, b, self.packets) for a, b in self.flows)
-        out, cpu = run(program, str(self.hosts), "1000", "5", str(QUEUE), str(WINDOW), "tail", "100",
+        out, cpu = run(program, str(self.hosts), "1000", "5", str(QUEUE), str(WINDOW), "100",
                        str(self.end_ms), str(seed), input=text)
         rows = [line.split() for line in out.splitlines()]
         acked = sum(int(r[0]) for r in rows)
@@ -150,6 +153,8 @@ def main():
     for name in names:
         if name not in CASES:
             p.error("--cases: %r is unknown; choose of %s" % (name, ", ".join(CASES)))
+    if o.seeds < 0:
+        p.error("--seeds: %d; write 1 or more" % o.seeds)
     os.makedirs(o.directory, exist_ok=True)
     htsim, weft = build(o.directory)
     print("| flows | | seeds | csg-htsim | weft | weft by csg-htsim |\n|---|---|---|---|---|---|")

@@ -1,14 +1,12 @@
 // Plays a list of TCP flows over csg-htsim's fat-tree, and prints what became of each.
 // compare.py builds it with csg-htsim's library and runs it.
 //
-//   flows NODES RATE_MBIT DELAY_US QUEUE_PACKETS WINDOW_PACKETS DROPS SCAN_US END_MS SEED < FLOWS
+//   flows NODES RATE_MBIT DELAY_US QUEUE_PACKETS WINDOW_PACKETS SCAN_US END_MS SEED < FLOWS
 //
 // A line of FLOWS has sender, receiver and packets of a flow, which begins at 0. A packet has
-// 1,500 bytes. DROPS is tail, or random for the three random drops of csg-htsim's TCP examples.
-// SCAN_US is how often csg-htsim looks for timeouts. A line of what it prints has the packets
+// 1,500 bytes. Full queues drop what comes. SCAN_US is how often csg-htsim looks for timeouts. A line of what it prints has the packets
 // that were acknowledged, and the milliseconds until the last was, or -1 if it was not.
 #include <cstdlib>
-#include <cstring>
 #include <fstream>
 #include <iostream>
 #include <vector>
@@ -47,29 +45,28 @@ private:
 };
 
 int main(int argc, char **argv) {
-    if (argc != 10) {
-        cerr << "usage: flows NODES RATE_MBIT DELAY_US QUEUE_PACKETS WINDOW_PACKETS tail|random SCAN_US END_MS SEED" << endl;
+    if (argc != 9) {
+        cerr << "usage: flows NODES RATE_MBIT DELAY_US QUEUE_PACKETS WINDOW_PACKETS SCAN_US END_MS SEED < FLOWS" << endl;
         return 2;
     }
     uint32_t nodes = atoi(argv[1]), windowPackets = atoi(argv[5]);
-    // csg-htsim marks in a queue of kind ECN, which its plain TCP ignores: what is left is tail drop.
-    queue_type kind = strcmp(argv[6], "random") == 0 ? RANDOM : ECN;
     // What csg-htsim tells of its fabric, of timeouts and of flows is in the way.
     streambuf *out = cout.rdbuf();
     ofstream none("/dev/null");
     cout.rdbuf(none.rdbuf());
 
     Packet::set_packet_size(packetBytes);
-    srand(atoi(argv[9]));
-    srandom(atoi(argv[9]));
-    eventlist.setEndtime(timeFromMs(atof(argv[8])));
+    srand(atoi(argv[8]));
+    srandom(atoi(argv[8]));
+    eventlist.setEndtime(timeFromMs(atof(argv[7])));
+    // A queue of kind ECN drops at the tail. It marks, too, which plain TCP ignores.
     FatTreeTopology *fabric = new FatTreeTopology(nodes, speedFromMbps(atof(argv[2])), memFromPkt(atof(argv[4])), NULL,
-                                                  &eventlist, NULL, kind, timeFromUs(atof(argv[3])), 0);
+                                                  &eventlist, NULL, ECN, timeFromUs(atof(argv[3])), 0);
     if (fabric->no_of_nodes() != nodes) {
         cerr << "a fat-tree of csg-htsim has no " << nodes << " hosts" << endl;
         return 2;
     }
-    TcpRtxTimerScanner scanner(timeFromUs(atof(argv[7])), eventlist);
+    TcpRtxTimerScanner scanner(timeFromUs(atof(argv[6])), eventlist);
 
     vector<Source *> sources;
     uint32_t from, to;

@@ -12,8 +12,8 @@ type Batch struct {
 	Subjects []Subject
 	Options
 	Keep Keeper // may be nil
-	// Given is the report of a subject that was run before, which then does not run; nil: it has
-	// none. It may be nil itself.
+	// Given returns the report of a subject that was run before. Such a subject does not run. It
+	// returns nil for all others. Given may be nil.
 	Given func(Subject) *Report
 	Shard Shard
 	// Weigh is about how long a unit takes, in any measure; nil: all as long.

@@ -101,8 +101,8 @@ func Of(r *papers.Report, h Head) (*Run, error) {
 }
 
 // Report is what trials of mutants need of the report that the run is of: verdict, identity and
-// rows. It is nil if the experiment's setting is another one now, or the run has other seeds, or
-// was of no commit. A quick run has none.
+// rows. It is nil where the run cannot stand for one with these options: if the setting or the
+// seeds are others, if its build had changes that are in no commit, and for a quick run.
 func (r *Run) Report(e papers.Experiment, o papers.Options) *papers.Report {
 	if o.Quick || r.Modified || r.Seed != o.Seed || r.Seeds != o.Seeds || r.Identity == "" || r.Identity != e.Identity(r.Rows) {
 		return nil
