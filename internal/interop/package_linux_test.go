@@ -1,6 +1,7 @@
 package interop
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,6 +92,18 @@ func TestPackage_bareDebian(t *testing.T) {
 	if out := g.run("weft status"); !strings.Contains(out, "SPRAYED") && !strings.Contains(out, "DEGRADED") {
 		t.Error(out)
 	}
+
+	// The unit tells the daemon, which is another user's by now, to read its file again.
+	reloads := func() (count int) {
+		if _, err := fmt.Sscan(m.must("weft status --json | sed -n 's/.*\"reloads\": *\\([0-9]*\\).*/\\1/p'"), &count); err != nil {
+			t.Fatal(err)
+		}
+		return count
+	}
+	taken := reloads()
+	m.must("echo 'policy: rrb' >>/etc/weft/host.yaml; systemctl reload weft-host")
+	n.eventually("weft-host reloads", func() bool { return reloads() == taken+1 })
+	m.must("sed -i '$d' /etc/weft/host.yaml")
 
 	// A version that refuses the configuration lets the other one go on.
 	m.must("sed -i 's/^topology:.*/topology: fat-tree:k=5/' /etc/weft/host.yaml")
