@@ -286,6 +286,34 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// A value that could not be run costs its own finding and no other, and what was not tried is not
+// taken for what moves nothing.
+func TestFindings_ofSome(t *testing.T) {
+	e := buffered(func(buffer float64, o Options) []Row {
+		return []Row{Within("a", "m", 1000, buffer, 10)}
+	}, buffers("a", "there is no other", "200", "400"))
+	subjects, err := WithDecisions([]Experiment{e, e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := reportsOf(t, subjects, Options{Seed: 1})
+	for missing, want := range []string{"200 400", "400 200 400", "200 200 400", "200 400", "200 400 400", "200 400 200"} {
+		reports := slices.Clone(all)
+		reports[missing] = nil
+		found := Findings(subjects, Options{Seed: 1}, reports)
+		var values []string
+		for _, f := range found {
+			values = append(values, strings.TrimSuffix(f.Value, " KB"))
+		}
+		if got := strings.Join(values, " "); got != want {
+			t.Errorf("without report %d: %s, want %s", missing, got, want)
+		}
+		if d := Decide(e, all[0], found[:min(1, len(found))]); d.Of != 0 {
+			t.Errorf("one of two values decides: %v", d)
+		}
+	}
+}
+
 func TestWithDecisions_refuses(t *testing.T) {
 	tune := func(*sim.Config) {}
 	value := DecisionValue{Name: "v", Tune: tune}

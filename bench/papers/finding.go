@@ -42,7 +42,7 @@ type Figure struct {
 }
 
 // Findings are those of subjects that have values of decisions behind each experiment, by
-// the report of each. An experiment of which one report is nil has none.
+// the report of each. A value whose report is nil, or that of its experiment, has none.
 func Findings(subjects []Subject, o Options, reports []*Report) (found []Finding) {
 	compare(subjects, reports, func(v *Variant, itself, other *Report) {
 		found = append(found, findingOf(v, itself, other, o))

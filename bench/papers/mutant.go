@@ -71,7 +71,7 @@ func WithMutants(list []Experiment) (subjects []Subject, err error) {
 }
 
 // Trials are those of subjects that have mutants behind each experiment, by the report of
-// each. An experiment of which one report is nil has none.
+// each. A mutant whose report is nil, or that of its experiment, has none.
 func Trials(subjects []Subject, o Options, reports []*Report) (trials []Trial) {
 	compare(subjects, reports, func(m *Variant, itself, mutant *Report) {
 		trials = append(trials, trialOf(m, itself, mutant, o))

@@ -59,17 +59,15 @@ func (o Options) varied(c sim.Config) sim.Config {
 }
 
 // compare tells of each variant's report beside that of the experiment itself, which is
-// before it. Of an experiment of which one report is nil it tells nothing.
+// before it. It tells nothing of a variant whose report is nil, or that of its experiment.
 func compare(subjects []Subject, reports []*Report, tell func(v *Variant, itself, other *Report)) {
-	for i, end := 0, 0; i < len(subjects); i = end {
-		for end = i + 1; end < len(subjects) && subjects[end].Variant != nil; {
-			end++
-		}
-		if slices.Contains(reports[i:end], nil) {
-			continue
-		}
-		for j := i + 1; j < end; j++ {
-			tell(subjects[j].Variant, reports[i], reports[j])
+	var itself *Report
+	for i, s := range subjects {
+		switch {
+		case s.Variant == nil:
+			itself = reports[i]
+		case itself != nil && reports[i] != nil:
+			tell(s.Variant, itself, reports[i])
 		}
 	}
 }
