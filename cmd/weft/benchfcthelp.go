@@ -52,7 +52,7 @@ Traffic:
 	}
 	tw.Flush()
 	fmt.Fprint(&s, `
-Rows, and who balances the load in them:
+Rows, and who balances the load in them. Flowcells have --flowcell bytes, 4 KB by default:
 `)
 	for _, r := range fct.Rows() {
 		fmt.Fprintf(tw, "  %s\t%s\t%s\n", r.Name, r.Where, r.Hosts.Label)

@@ -68,7 +68,7 @@ mount --bind "$1" "$1"; cd "$1"
 mount -t proc proc proc; mount -t sysfs sysfs sys; mount -t cgroup2 cgroup2 sys/fs/cgroup; mount -t bpf bpf sys/fs/bpf
 mount -t tmpfs tmpfs run; mount -t tmpfs tmpfs tmp; mount -t tmpfs tmpfs dev -o mode=755
 for d in null zero full random urandom tty; do : >dev/$d; mount --bind /dev/$d dev/$d; done
-mkdir -p dev/net dev/shm dev/pts packages; mknod -m 666 dev/net/tun c 10 200
+mkdir -p dev/net dev/shm dev/pts packages; mknod -m 666 dev/net/tun c 10 200; ln -s pts/ptmx dev/ptmx
 exec env -i container=weft-test PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot . /lib/systemd/systemd --unit=multi-user.target --log-target=console --show-status=no
 `
 

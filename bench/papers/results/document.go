@@ -56,9 +56,6 @@ var words = [standings]string{
 	"are no evidence, as a mutant is not caught", "have mutants not tried with their seeds", "have fitted figures alone", "hold by bounds alone", "are not judged by these rules yet",
 }
 
-// shortWords are the same for the README.
-var shortWords = [standings]string{"agree", "in order", "undecided", "disagree", "no evidence", "untested", "fitted", "one-sided", "unjudged"}
-
 func (r *Results) standing(e papers.Experiment) standing {
 	run := r.Runs[e.Name]
 	switch {
@@ -118,7 +115,7 @@ func (r *Results) totals(all []papers.Experiment) totals {
 }
 
 // standings lists how many experiments are of each standing.
-func (n totals) standings(words [standings]string) (parts []string) {
+func (n totals) standings() (parts []string) {
 	for s, of := range n.of {
 		if of > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", of, words[s]))
@@ -147,18 +144,16 @@ func (r *Results) Counts(all []papers.Experiment) string {
 		decided = fmt.Sprintf(" %s.", n.open)
 	}
 	return fmt.Sprintf("Of %d experiments %s.%s Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
-		len(all), listed(n.standings(words)), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
+		len(all), listed(n.standings()), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
 }
 
-// Brief is what the README has room for. It names every standing.
+// Brief is what the README has room for. It counts every experiment: whatever is neither
+// for the paper nor against it says nothing.
 func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
-	decided := ""
-	if len(r.Decisions) > 0 {
-		decided = fmt.Sprintf("; %d of %d with misses decided", n.open.Decided, n.open.Of)
-	}
-	return fmt.Sprintf("%d experiments: %s%s; figures within tolerance: %d of %d (agree, in order), %d of %d (judged)",
-		len(all), strings.Join(n.standings(shortWords), ", "), decided, n.stand.Within, n.stand.Of, n.judged.Within, n.judged.Of)
+	silent := len(all) - n.of[agrees] - n.of[inOrder] - n.of[disagrees]
+	return fmt.Sprintf("Of %d experiments %d have the paper's figures, %d only its order, %d neither, and %d say nothing. %d of %d published figures are within tolerance",
+		len(all), n.of[agrees], n.of[inOrder], n.of[disagrees], silent, n.judged.Within, n.judged.Of)
 }
 
 func listed(parts []string) string {

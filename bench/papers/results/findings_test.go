@@ -112,9 +112,6 @@ func TestTableAndCounts_sayWhatIsDecided(t *testing.T) {
 	if got, want := r.Counts(all), "1 of 3 that disagree, are undecided or have rows out are decided by other values of open parameters; of their 6 rows out 3 are."; !strings.Contains(got, want) || !strings.Contains(table, got) {
 		t.Errorf("no %q in %s, or not in\n%s", want, got, table)
 	}
-	if got, want := r.Brief(all), "; 1 of 3 with misses decided; figures"; !strings.Contains(got, want) {
-		t.Errorf("no %q in %s", want, got)
-	}
 	// Findings of another setting are of no use, whether the run knows its own or not.
 	open := "0 of 3 that disagree"
 	all[2].Setting = []papers.Parameter{{Name: "links", Value: "10 Gbit/s"}}
