@@ -24,8 +24,13 @@ func printsTheExample(t *testing.T, command string, replace ...string) {
 		t.Errorf("packaging/%s.yaml is not what weft %s --print-config prints: write it anew", command, command)
 	}
 	file := filepath.Join(t.TempDir(), command+".yaml")
-	if err := os.WriteFile(file, []byte(strings.NewReplacer(replace...).Replace(out)), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(strings.NewReplacer(replace...).Replace(out)), 0o644); err != nil {
 		t.Fatal(err)
+	}
+	for _, dir := range []string{filepath.Dir(file), filepath.Dir(filepath.Dir(file))} {
+		if err := os.Chmod(dir, 0o755); err != nil { // for the user whom the daemon becomes
+			t.Fatal(err)
+		}
 	}
 	if out := mustWeft(t, command, "--check", "--config", file); !strings.Contains(out, "valid") {
 		t.Errorf("--check says %q", out)

@@ -42,7 +42,7 @@ keeps three capabilities.`,
 			case check:
 				c, err := daemon.Load(file)
 				if err == nil {
-					err = c.Here()
+					err = c.Here(file)
 				}
 				if err != nil {
 					return err

@@ -23,7 +23,7 @@ func TestKeygen_makesKeysThatFilesTake(t *testing.T) {
 	}
 	config := filepath.Join(dir, "switch.yaml")
 	printed := mustWeft(t, "keygen")
-	text := "keys:\n  - id: 1\n    key_file: " + file + "\n  - id: 2\n    key: " + printed
+	text := "user: root\nkeys:\n  - id: 1\n    key_file: " + file + "\n  - id: 2\n    key: " + printed
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ user and keeps two capabilities.`,
 			case check:
 				f, err := switchd.Load(file)
 				if err == nil {
-					err = f.Here()
+					err = f.Here(file)
 				}
 				if err != nil {
 					return err

@@ -8,18 +8,30 @@ import (
 	"weft/internal/service"
 )
 
-// Here says which keys of a configuration name what this machine does not have: a user, an
-// address, an uplink. It changes nothing.
-func (c *Config) Here() error {
-	var missing error
-	if _, err := service.LookUp(c.User); err != nil {
-		missing = c.lines.Errorf("user", "%w", err)
+// Here says which keys of the configuration in a file name what this machine does not have, a
+// user, an address, an uplink, and what the user that the daemon becomes may not read. It changes
+// nothing.
+func (c *Config) Here(file string) error {
+	a, err := service.LookUp(c.User)
+	if err != nil {
+		err = c.lines.Errorf("user", "%w", err)
 	}
-	if c.tunnels() {
-		return missing // which takes any uplink
+	if !c.tunnels() { // which takes any uplink
+		err = errors.Join(err, c.namesItsOwn())
 	}
+	if err != nil {
+		return err
+	}
+	if err := a.Reads(func() error { _, err := Load(file); return err }); err != nil {
+		return c.lines.Errorf("user", "%w", err)
+	}
+	return nil
+}
+
+// namesItsOwn says which addresses and devices of the configuration this machine does not have.
+func (c *Config) namesItsOwn() (missing error) {
 	if c.Address.IsValid() {
-		missing = errors.Join(missing, c.hasAddress())
+		missing = c.hasAddress()
 	}
 	for _, name := range c.Uplink {
 		if _, err := net.InterfaceByName(name); err != nil {

@@ -3,4 +3,4 @@
 package daemon
 
 // Here looks at nothing: weft host runs on Linux only.
-func (c *Config) Here() error { return nil }
+func (c *Config) Here(string) error { return nil }

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"weft/internal/event"
 	"weft/topology"
@@ -160,6 +161,9 @@ func (c *change) add(do, undo func() error) { c.steps = append(c.steps, step{do:
 func (c *change) carryOut() error {
 	for i, s := range c.steps {
 		c.lease() // an earlier one may have brought another program
+		if c.lives(time.Now()) {
+			c.loop.Watchdog() // a busy kernel may have each step wait for seconds
+		}
 		err := s.do()
 		if err == nil {
 			continue

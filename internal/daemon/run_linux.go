@@ -47,6 +47,7 @@ func Run(ctx context.Context, file string, signals <-chan os.Signal, messages io
 		return err
 	}
 	defer d.control.Close()
+	service.ShowName()
 	if d.memory = service.LimitMemory(); c.receives() {
 		d.tellOfMemory()
 	}
@@ -214,6 +215,11 @@ func (d *daemon) lease() {
 func (d *daemon) alive(now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	return d.lives(now)
+}
+
+// lives is alive for who has the lock.
+func (d *daemon) lives(now time.Time) bool {
 	if d.receiver == nil || !d.working || d.receiver.alive(now) {
 		return true
 	}

@@ -54,10 +54,14 @@ func TestRun_offloadThatResequences(t *testing.T) {
 	const config = "mode: offload\npolicy: presto\nresequence: true\nreceivers_resequence: %v\n"
 	a := n.start("h0.0.2", fmt.Sprintf(config, true), dataplanes[1].env)
 	b := n.start("h3.1.3", fmt.Sprintf(config, false), dataplanes[1].env)
-	n.connect("h0.0.2", "h3.1.3").exchange(3_000_000)
+	// Where the machine is busy, queues stay empty, and little overtakes.
+	kerneltest.Within(t, kerneltest.Patience, "flows with a hole at both", func() bool {
+		n.connect("h0.0.2", "h3.1.3").exchange(3_000_000)
+		return a.status()["order.diverted"] != "0" && b.status()["order.diverted"] != "0"
+	})
 	for _, c := range []*child{a, b} {
 		s := c.status()
-		if s["order.straight"] == "0" || s["order.diverted"] == "0" || s["dataplane.egress.packets"] != "0" {
+		if s["order.straight"] == "0" || s["dataplane.egress.packets"] != "0" {
 			t.Errorf("%s: status %v", c.node, s)
 		}
 		kerneltest.Within(t, kerneltest.Patience, "all flows to be straight", func() bool {

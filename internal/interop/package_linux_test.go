@@ -101,9 +101,13 @@ func TestPackage_bareDebian(t *testing.T) {
 		return count
 	}
 	taken := reloads()
+	m.must("chown weft /var/lib/weft") // as a mesh's key has it
 	m.must("echo 'policy: rrb' >>/etc/weft/host.yaml; systemctl reload weft-host")
 	n.eventually("weft-host reloads", func() bool { return reloads() == taken+1 })
 	m.must("sed -i '$d' /etc/weft/host.yaml")
+	if owner := m.must("stat -c '%U %a' /var/lib/weft"); owner != "weft 700\n" {
+		t.Errorf("after a reload the state is %s", owner)
+	}
 
 	// A version that refuses the configuration lets the other one go on.
 	m.must("sed -i 's/^topology:.*/topology: fat-tree:k=5/' /etc/weft/host.yaml")

@@ -131,6 +131,7 @@ func (d *daemon) serve(ctx context.Context, signals <-chan os.Signal) {
 				return
 			}
 		case <-flush.C:
+			d.hearAgain()
 			d.log.Flush()
 		case <-watchdog:
 			d.loop.Watch()

@@ -63,6 +63,25 @@ func (d *daemon) hear(l *listener, counts bool) {
 	}
 }
 
+// hearAgain has another listener take over from one that has ended by itself.
+func (d *daemon) hearAgain() {
+	if d.updates == nil {
+		return
+	}
+	why := d.updates.Status().Error
+	if why == "" {
+		return
+	}
+	l, err := d.open(d.file)
+	if err != nil {
+		d.log.Warnf(event.Trouble, "topology updates are not heard, so links that fail keep their placements: %s; trying again: %v", why, err)
+		return
+	}
+	d.deaf()
+	d.hear(l, true)
+	d.log.Warnf(event.Trouble, "topology updates are heard again; what had ended it: %s", why)
+}
+
 // deaf ends it.
 func (d *daemon) deaf() {
 	if d.updates != nil {

@@ -62,6 +62,7 @@ func (l *Loop) Signal(s os.Signal) (end bool) {
 		l.Log.Info(event.Stopping, fmt.Sprintf("%v: stopping", s), "signal", s.String())
 		return true
 	}
+	l.Watch() // so that it has the watchdog's whole time
 	l.Reloading()
 	if now, err := l.Reload(); err != nil {
 		l.Log.Warn(event.ReloadRefused, fmt.Sprintf("reload refused, all stays as it is: %v", err), "why", err.Error())

@@ -82,11 +82,11 @@ func TestLoop_tellsSystemdAndTheLog(t *testing.T) {
 		t.Error("SIGHUP ends the daemon")
 	}
 	want("a bad configuration", "RELOADING=1", "READY=1\nSTATUS=goes by first")
-	refuse = nil
+	refuse, alive = nil, true
 	if l.Signal(syscall.SIGHUP) {
 		t.Error("SIGHUP ends the daemon")
 	}
-	want("a good one", "RELOADING=1", "READY=1\nSTATUS=goes by second")
+	want("a good one", "WATCHDOG=1", "RELOADING=1", "READY=1\nSTATUS=goes by second")
 	for _, s := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		if !l.Signal(s) {
 			t.Errorf("%v does not end the daemon", s)

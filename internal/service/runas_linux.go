@@ -3,11 +3,18 @@ package service
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
+
+// ShowName has ps and pgrep show the program by its name, which is exe after RunAs. Where /proc
+// cannot be written they show that.
+func ShowName() {
+	_ = os.WriteFile("/proc/self/comm", []byte(filepath.Base(os.Args[0])), 0)
+}
 
 // RunAs makes the process begin anew as a user with no capabilities (capabilities(7)) but
 // those kept, and without a way to get any back. The new program has the arguments and the
@@ -36,7 +43,7 @@ func RunAs(a Account, keep Capabilities, env ...string) error {
 			return fmt.Errorf("drop privileges: %s: %w", s.what, err)
 		}
 	}
-	// By this name, for the user may be unable to see where the program is.
+	// By this name, for the user may be unable to see where the program is. See ShowName.
 	err := syscall.Exec("/proc/self/exe", os.Args, append(os.Environ(), env...))
 	return fmt.Errorf("drop privileges: begin anew: %w", err)
 }

@@ -12,7 +12,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -50,7 +49,7 @@ func openPrivate(path string) (*os.File, error) {
 		return nil, err
 	}
 	st, err := f.Stat()
-	if err == nil && st.Mode().Perm()&0o077 != 0 && runtime.GOOS != "windows" {
+	if err == nil && st.Mode().Perm()&others(st, os.Geteuid()) != 0 {
 		err = fmt.Errorf("%s: others than its owner can read it (%v); chmod 600 %s", path, st.Mode().Perm(), path)
 	}
 	if err != nil {
