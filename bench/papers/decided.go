@@ -9,7 +9,10 @@ import (
 // Decided is what findings say of a report's rows that are out.
 type Decided struct {
 	Out int    `json:"out"`          // rows that are out
-	Of  int    `json:"decided"`      // those of them that are decided
+	Of  int    `json:"decided"`      // those of them that are decided: moved, or still
+	// Still is how many of these no plausible value moves. That says what the parameters do not
+	// explain, and nothing of what does.
+	Still int `json:"still"`
 	By  string `json:"by,omitempty"` // the parameters and values that decide them
 	// Fits is how many of the others are moved by fitted values alone, and Fit are these.
 	Fits  int    `json:"moved_by_fits,omitempty"`
@@ -46,13 +49,14 @@ type Open struct {
 	Decided, Of int
 	Fits        int // those that are not decided, of which each row out is so or moved by a fit
 	Rows, Out   int // rows of all of them that are decided, and that are out
+	Still       int // those of the decided that no plausible value moves
 }
 
 // Add counts an experiment.
 func (o *Open) Add(v Verdict, d Decided) {
 	if v == Disagrees || v == Undecided || v == AgreesOrder && d.Out > 0 {
 		o.Of++
-		o.Rows, o.Out = o.Rows+d.Of, o.Out+d.Out
+		o.Rows, o.Out, o.Still = o.Rows+d.Of, o.Out+d.Out, o.Still+d.Still
 		switch {
 		case d.All():
 			o.Decided++
@@ -63,12 +67,12 @@ func (o *Open) Add(v Verdict, d Decided) {
 }
 
 func (o Open) String() string {
-	s := fmt.Sprintf("%d of %d that disagree, are undecided or have rows out are decided by other values of open parameters", o.Decided, o.Of)
+	s := fmt.Sprintf("%d of %d that disagree, are undecided or have rows out are decided", o.Decided, o.Of)
 	if o.Fits > 0 {
 		s += fmt.Sprintf(", and %d by nothing but fits to their own figures", o.Fits)
 	}
 	if o.Out > 0 {
-		s += fmt.Sprintf("; of their %d rows out %d are", o.Out, o.Rows)
+		s += fmt.Sprintf("; of their %d rows out %d are moved by another value of an open parameter, and %d by no plausible one", o.Out, o.Rows-o.Still, o.Still)
 	}
 	return s
 }
@@ -103,7 +107,7 @@ func Decide(e Experiment, report *Report, found []Finding) (d Decided) {
 		}
 		return parameters != ""
 	})
-	d.Of = d.Out - len(open)
+	d.Of, d.Still = d.Out-len(open), len(immovable)
 	for len(none) > 0 {
 		first, before := none[0], len(none)
 		none = slices.DeleteFunc(none, func(p string) bool { return p == first })
@@ -132,7 +136,8 @@ func moving(tried []Finding, open []Row, fitted bool) (by []string, left []Row) 
 }
 
 // tried are the findings of an experiment that count for a report, in the order of its
-// decisions, without rows of which these do not speak any more.
+// decisions, without rows of which these do not speak any more. Orders that few seeds move, or do
+// not, say nothing beside a report with enough of them: a coin would.
 func (e Experiment) tried(report *Report, found []Finding) (tried []Finding) {
 	found = slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return f.Experiment != e.Name || !f.of(report) })
 	for _, d := range e.Decisions {
@@ -140,7 +145,10 @@ func (e Experiment) tried(report *Report, found []Finding) (tried []Finding) {
 			if f := d.finding(v, found); f != nil {
 				now := *f
 				now.Fitted = v.Fitted
-				now.Moved = slices.DeleteFunc(slices.Clone(f.Moved), func(f Figure) bool { return !speaks(d.About, f.Label) })
+				few := f.Seeds < EnoughSeeds && report.Seeds >= EnoughSeeds
+				idle := func(f Figure) bool { return !speaks(d.About, f.Label) || few && f.Kind == KindOrder }
+				now.Moved = slices.DeleteFunc(slices.Clone(f.Moved), idle)
+				now.Unmoved = slices.DeleteFunc(slices.Clone(f.Unmoved), idle)
 				tried = append(tried, now)
 			}
 		}

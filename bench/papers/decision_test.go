@@ -281,7 +281,7 @@ func TestOpen(t *testing.T) {
 		o.Add(v, d)
 	}
 	o.Add(AgreesOrder, Decided{Out: 2, Of: 1})
-	if want := "1 of 3 that disagree, are undecided or have rows out are decided by other values of open parameters; of their 4 rows out 3 are"; o.String() != want {
+	if want := "1 of 3 that disagree, are undecided or have rows out are decided; of their 4 rows out 3 are moved by another value of an open parameter, and 0 by no plausible one"; o.String() != want {
 		t.Errorf("%s, want %s", o, want)
 	}
 }

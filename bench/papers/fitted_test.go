@@ -72,7 +72,7 @@ func TestDecide_fitted(t *testing.T) {
 	o.Add(Disagrees, d)
 	o.Add(Disagrees, Decided{Out: 2, Of: 1})
 	o.Add(OnlyFitted, Decided{})
-	if want := "0 of 2 that disagree, are undecided or have rows out are decided by other values of open parameters, and 1 by nothing but fits to their own figures; of their 5 rows out 3 are"; o.String() != want {
+	if want := "0 of 2 that disagree, are undecided or have rows out are decided, and 1 by nothing but fits to their own figures; of their 5 rows out 2 are moved by another value of an open parameter, and 1 by no plausible one"; o.String() != want {
 		t.Errorf("%s, want %s", o, want)
 	}
 }

@@ -23,7 +23,7 @@ func f13() papers.Experiment {
 			{Name: "packets", Value: "1,500 and 9,000 bytes"},
 			{Name: "servers", Value: "drawn with the seed, the same for all files", Chosen: true, Why: "not stated"},
 		}, incastConnections, common),
-		Mutants:   []papers.Mutant{plain, patient},
+		Mutants:   []papers.Mutant{plain, patient, hashing},
 		Decisions: []papers.Decision{buffers("timeout", "packets"), ownConnections("timeout", "packets"), windows("timeout", "packets"), initialWindow("timeout", "packets"), timestamps("timeout", "packets")},
 		Run:       runIncast,
 	}

@@ -33,6 +33,8 @@ func appendixB() papers.Experiment {
 				Chosen: true, Why: "so counted, means and variances of DRB and RRB are the paper's; the bound n/2(n/2-1) is one less, of what waits after a packet has been sent"},
 			{Name: "slots", Value: "12,000 after 4,000 unmeasured; in the sweeps 10 million host slots after a third as many",
 				Chosen: true, Why: "the paper does not state its own"},
+			{Name: "slots of RB's 7.9 and 58", Value: "1,200, from empty queues", Chosen: true,
+				Why: "they give the paper's two figures, which are no evidence then; 12,000 slots give a mean of 9.2, as the closed form does"},
 			{Name: "packets within a pod", Value: "by way of a core, too", Chosen: true, Why: "as the appendix has it"},
 		},
 		Mutants:   []papers.Mutant{atRandom},
@@ -136,12 +138,13 @@ func runAppendixB(ctx context.Context, o papers.Options) (*papers.Outcome, error
 	return out, nil
 }
 
-// leastVariance is the claim that has a reason of its own where it does not hold.
-const leastVariance = "DRB's variance is the smallest at hops 1, 2 and 3"
+// leastVariance is the order at a hop, counted from 0, which has a reason of its own where it does
+// not hold.
+func leastVariance(hop int) string { return fmt.Sprintf("variance at hop %d: RRB, RB > DRB", hop+1) }
 
 func judgeAppendixB(rows []papers.Row) (papers.Verdict, string) {
 	because := "RB's closed form stands in place of the paper's 7.9, which is what 1,200 slots from empty queues give."
-	if i := slices.IndexFunc(rows, func(r papers.Row) bool { return r.Label == leastVariance }); !rows[i].OK {
+	if i := slices.IndexFunc(rows, func(r papers.Row) bool { return r.Label == leastVariance(1) }); !rows[i].OK {
 		because += " At hop 2 RRB's queue is shorter and varies less than DRB's: what has waited at hop 1 arrives evenly there. The paper says that DRB's varies least at every hop."
 	}
 	return papers.Judge(rows), because
@@ -164,8 +167,8 @@ func (p *appendixRuns) rows(results []*slotted.Result) []papers.Row {
 		papers.Within("RRB", mean, statedMeans[1], rr.Mean(), papers.Stated),
 		papers.Within("RRB", variance, 151, rr.Variance(), papers.Stated),
 		closed,
-		papers.Within("RB, 1,200 slots from empty", mean, statedMeans[2], empty.Mean(), 10),
-		papers.Within("RB, 1,200 slots from empty", variance, 58, empty.Variance(), 10),
+		papers.Within("RB, 1,200 slots from empty", mean, statedMeans[2], empty.Mean(), 10).Fitted(),
+		papers.Within("RB, 1,200 slots from empty", variance, 58, empty.Variance(), 10).Fitted(),
 		papers.Info("RB", variance, rb.Variance()),
 		papers.Order("mean queue at the first hop: RRB > RB > DRB", rr.Mean(), rb.Mean(), d.Mean()),
 		papers.Order("mean queues of three hops together: RRB > DRB, RB > DRB", min(sumOfMeans(results[p.main[1]]), sumOfMeans(results[p.main[2]])), sumOfMeans(results[p.main[0]])),
@@ -186,7 +189,6 @@ func (p *appendixRuns) rows(results []*slotted.Result) []papers.Row {
 	)
 	second := results[p.aligned[0]].Lengths[1].AfterService()
 	rows = append(rows, papers.Info("DRB, equal starts", "second hop's greatest queue at load 1, packets", float64(second.Max())))
-	smallest := true
 	for hop := range 3 {
 		v := [3]float64{}
 		for i, rule := range rules {
@@ -198,9 +200,9 @@ func (p *appendixRuns) rows(results []*slotted.Result) []papers.Row {
 					papers.Info(rule.name, fmt.Sprintf("hop %d: variance at load 0.95", hop+1), v[i]))
 			}
 		}
-		smallest = smallest && v[0] < min(v[1], v[2])
+		rows = append(rows, papers.Order(leastVariance(hop), min(v[1], v[2]), v[0]))
 	}
-	return append(rows, papers.Claim(leastVariance, smallest))
+	return rows
 }
 
 func sumOfMeans(r *slotted.Result) (sum float64) {

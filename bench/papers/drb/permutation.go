@@ -143,7 +143,7 @@ func (p *permutation) rows(o papers.Options, runs []measured) []papers.Row {
 		delay := papers.Within(m.label, resequenceMetric, p.resequencing[m.label], resequenced(o, m), papers.Stated)
 		delay.Note = "of data packets: with their acknowledgements, which never wait, it would be half"
 		rows = append(rows, delay,
-			papers.Within(m.label, roundTripMetric, p.roundTrip[m.label], p99(m.RTT), papers.Stated))
+			papers.Within(m.label, roundTripMetric, p.roundTrip[m.label], p99(m.RTT), papers.Stated).Fitted()) // the window was chosen by it
 	}
 	rows = append(rows, papers.Sign("resequencing delay and RTT: RB > DRB", longer && slower))
 	rrb := byLabel(runs, "RRB")

@@ -90,6 +90,23 @@ func (g *grid) better(m measure, scheme string) papers.Row {
 	return papers.Sign(fmt.Sprintf("%s: luopan below %s, mean of the changes over %s", m.name, scheme, g.axis), mean(g.changes(m, scheme)) < -papers.Tie)
 }
 
+// everywhere states at each point that luopan's is the lesser by more than a tie, where the paper
+// says so of all of them.
+func (g *grid) everywhere(m measure, scheme string) (rows []papers.Row) {
+	for i, c := range g.changes(m, scheme) {
+		rows = append(rows, papers.Sign(fmt.Sprintf("%s: luopan below %s, %s %v", m.name, scheme, g.axis, g.x[i]), c < -papers.Tie))
+	}
+	return rows
+}
+
+// own makes rows our own: of another percentile than the paper's.
+func own(rows []papers.Row) []papers.Row {
+	for i := range rows {
+		rows[i] = rows[i].Own()
+	}
+	return rows
+}
+
 // charts draw measures of all schemes.
 func (g *grid) charts(measures ...measure) []papers.Chart {
 	var charts []papers.Chart

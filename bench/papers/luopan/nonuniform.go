@@ -51,14 +51,16 @@ func runNonUniform(ctx context.Context, o papers.Options) (*papers.Outcome, erro
 		return nil, err
 	}
 	var rows []papers.Row
-	for _, m := range []measure{miceTail, probeTail} {
-		rows = append(rows, g.rows(m, presto, within(bounds{-53, -21}))...)
-		rows = append(rows, g.rows(m, random, within(bounds{-39, -8}))...)
-		rows = append(rows, g.rows(m, localScheme, within(bounds{-36, -6}))...)
+	for _, c := range []struct {
+		scheme string
+		paper  bounds
+	}{{presto, bounds{-53, -21}}, {random, bounds{-39, -8}}, {localScheme, bounds{-36, -6}}} {
+		rows = append(rows, own(g.rows(miceTail, c.scheme, within(c.paper)))...)
+		rows = append(rows, g.rows(probeTail, c.scheme, within(c.paper))...)
+		rows = append(rows, g.everywhere(probeTail, c.scheme)...)
 	}
 	rows = append(rows,
-		g.upTo(elephantMean, presto, -35), g.upTo(elephantMean, random, -35), g.upTo(elephantMean, localScheme, -26),
-		g.better(probeTail, presto), g.better(probeTail, random), g.better(probeTail, localScheme))
+		g.upTo(elephantMean, presto, -35), g.upTo(elephantMean, random, -35), g.upTo(elephantMean, localScheme, -26))
 	return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(miceTail, probeTail, elephantMean),
 		Settings: run(top.String(), arrivals, g.all),
 		Because:  because(o, "signs and most changes of tails are as in the paper; where the other scheme's 99.9th percentile is a retransmission timeout and luopan's is not, the change is larger; elephants gain less")}, nil

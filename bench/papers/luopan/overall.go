@@ -53,10 +53,10 @@ func runOverall(ctx context.Context, o papers.Options, distribution string, clai
 		return nil, err
 	}
 	var rows []papers.Row
-	rows = append(rows, g.rows(miceTail, presto, within(claims.mice))...)
+	rows = append(rows, own(g.rows(miceTail, presto, within(claims.mice)))...)
 	rows = append(rows, g.rows(probeTail, presto, within(claims.mice))...)
 	rows = append(rows,
-		g.upTo(miceTail, random, claims.miceRandom),
+		g.upTo(miceTail, random, claims.miceRandom).Own(),
 		g.upTo(probeTail, random, claims.miceRandom),
 		g.upTo(mediumMean, presto, claims.medium),
 		g.better(probeTail, presto),

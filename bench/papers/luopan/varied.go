@@ -56,8 +56,8 @@ func scale() papers.Experiment {
 			last := len(g.x) - 1
 			rows = append(rows,
 				papers.Sign("luopan gains more over presto in the largest fabric than in the smallest", vsPresto[last] < vsPresto[0]-papers.Tie),
-				papers.Sign("presto below random in the smallest fabric, above it in the others", vsRandom[0] < vsPresto[0]-papers.Tie && vsRandom[last] > vsPresto[last]+papers.Tie),
-				g.better(overallMean, random))
+				papers.Sign("presto below random in the smallest fabric, above it in the largest", vsRandom[0] < vsPresto[0]-papers.Tie && vsRandom[last] > vsPresto[last]+papers.Tie))
+			rows = append(rows, g.everywhere(overallMean, random)...)
 			rows = append(rows, g.rows(overallMean, presto, papers.Info)...)
 			rows = append(rows, g.rows(probeTail, presto, papers.Info)...)
 			rows = append(rows, g.timeless(overallMean, presto)...)
@@ -123,10 +123,11 @@ func buffers() papers.Experiment {
 				return nil, err
 			}
 			var rows []papers.Row
-			rows = append(rows, g.rows(miceTail, presto, within(bounds{-37, -19}))...)
+			rows = append(rows, own(g.rows(miceTail, presto, within(bounds{-37, -19})))...)
 			rows = append(rows, g.rows(probeTail, presto, within(bounds{-37, -19}))...)
 			rows = append(rows, g.rows(elephantMean, presto, within(bounds{-30, -6}))...)
-			rows = append(rows, g.better(probeTail, presto), g.better(overallMean, presto))
+			rows = append(rows, g.everywhere(probeTail, presto)...)
+			rows = append(rows, g.better(overallMean, presto))
 			return &papers.Outcome{Rows: rows, PacketHops: hops(g.all), Charts: g.charts(miceTail, probeTail, elephantMean),
 				Settings: run(top.String(), arrivals, g.all), Because: because(o, meansDiffer)}, nil
 		},

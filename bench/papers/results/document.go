@@ -208,10 +208,33 @@ func (r *Results) verdict(e papers.Experiment) string {
 			s += ": no row about it tells where " + strings.Join(untold, "; and where ")
 		}
 	}
-	if d := r.decided(e, run); d.Any() {
+	switch d := r.decided(e, run); {
+	case d.Any() || d.Out > 0 && d.Seeds > 0:
 		s += "; " + d.String()
+	case d.Out > 0:
+		s += "; open: no other value has run"
+	}
+	if n := others(run.Rows); n > 0 {
+		s += fmt.Sprintf("; besides, %s of the paper's without a figure fail", counted(n))
 	}
 	return s
+}
+
+// others is how many bounds and claims of the paper's fail. They keep an experiment from agreeing, and from nothing less.
+func others(rows []papers.Row) (n int) {
+	for _, row := range rows {
+		if !row.OK && (row.Kind == papers.KindBound || row.Kind == papers.KindClaim) {
+			n++
+		}
+	}
+	return n
+}
+
+func counted(statements int) string {
+	if statements == 1 {
+		return "1 bound or claim"
+	}
+	return fmt.Sprintf("%d bounds and claims", statements)
 }
 
 // caught is how many of those mutants are caught of which the experiment tells anything.

@@ -199,9 +199,9 @@ func TestTableAndCounts(t *testing.T) {
 	table := r.Table(all)
 	for _, line := range []string{
 		"| a | agrees within its tolerance | 2 of 2 (10 %), 1 of 1 (50 %) | 1 of 1 | 0123456789ab, seeds 1 to 5, 100 CPU-s |",
-		"| b | agrees in sign and order | 1 of 2 (10 %), 0 of 2 (50 %) | 1 of 1 with changes | 0123456789ab with changes, seeds 1 to 5, 100 CPU-s |",
-		"| e | agrees in sign and order, but is no evidence: it passes as well where m |",
-		"| f | agrees in sign and order, but mutants not tried: it is no evidence without full trials with these seeds | 1 of 2 (10 %), 1 of 1 (50 %) | 1 of 1 (quick) |",
+		"| b | agrees in sign and order; open: no other value has run | 1 of 2 (10 %), 0 of 2 (50 %) | 1 of 1 with changes | 0123456789ab with changes, seeds 1 to 5, 100 CPU-s |",
+		"| e | agrees in sign and order, but is no evidence: it passes as well where m; open: no other value has run |",
+		"| f | agrees in sign and order, but mutants not tried: it is no evidence without full trials with these seeds; open: no other value has run | 1 of 2 (10 %), 1 of 1 (50 %) | 1 of 1 (quick) |",
 		"| drb-f7 | not judged by these rules yet | - | not tried | `weft sim run drb-f7 --seeds 5 --store bench/papers/results`, about ",
 		counts, "Machine: two cores.",
 	} {

@@ -53,17 +53,17 @@ func record(ctx context.Context, o papers.Options, out *papers.Outcome, rateMbit
 
 // timesFollow is of Table 5.2, which has percentiles alone. That all times are the same is no
 // value: then the port has the very packets of the estimate, 100 % whatever it does. The
-// millisecond is ours.
-var timesFollow = papers.Decision{
+// millisecond is ours. They are fits: the longer times are the same, the larger the figure, and nothing
+// says where to stop.
+var timesFollow = fitted(papers.Decision{
 	Parameter: "sequence of a bump's times", About: []string{"difference"},
-	Ends: "each packet's by itself, as the experiment has it, to the same for 100 ms, in which the port sends 8,000 packets",
 	Values: []papers.DecisionValue{
 		{Name: "the same within 100 µs", Replace: map[string]string{"times": "100us"}},
 		{Name: "the same within a millisecond", Replace: map[string]string{"times": "1ms"}},
 		{Name: "the same within 10 ms", Replace: map[string]string{"times": "10ms"}},
 		{Name: "the same within 100 ms", Replace: map[string]string{"times": "100ms"}},
 	},
-}
+})
 
 // alike is for how long a bump takes the same time.
 func alike(o papers.Options) time.Duration {

@@ -22,12 +22,11 @@ const (
 // rate to nearly nothing, and the same for all ports, the non-blocking switch's included. A mean,
 // a goodput and a bandwidth of a scheme are one measurement. Packets of our own TCP, 1/25 and
 // 1/5 of the bytes, and 16 to 512 KB of buffer, take a host 168 to 197 s at the non-blocking
-// switch, as long as 60 to 50 %; the thesis' 227 s are those of 40 %.
-var shuffleContended = papers.Decision{
+// switch, as long as 60 to 50 %; the thesis' 227 s are those of 40 %. So they are fits.
+var shuffleContended = fitted(papers.Decision{
 	Parameter: "part of a full port's rate that TCP's flows get where they meet", About: []string{"ECMP", "GFF", "SA", "non-blocking"},
-	Ends:   "all of it, as the experiment has it, or nothing",
 	Values: tenths(nil),
-}
+})
 
 // tenths are all parts, beside something else.
 func tenths(beside map[string]string) (values []papers.DecisionValue) {
@@ -53,11 +52,10 @@ var annealingWaits = map[string]string{"SA's tick": "next"}
 
 // shuffleBoth has both parameters open at once. It was committed with them, before each was
 // run.
-var shuffleBoth = papers.Decision{
+var shuffleBoth = fitted(papers.Decision{
 	Parameter: "part of a full port's rate where flows meet, and annealing places at the next tick", About: []string{"ECMP", "GFF", "SA", "non-blocking"},
-	Ends:   "all of it or nothing",
 	Values: tenths(annealingWaits),
-}
+})
 
 // shuffleMB is what an MB is. The thesis' bisection bandwidths are 16 of its goodputs if these
 // are in 2^20 bytes a second: 16 * 33.10 * 2^20 * 8 = 4.44 Gbit/s, and so on.

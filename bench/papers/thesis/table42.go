@@ -94,7 +94,7 @@ func runTable42(ctx context.Context, o papers.Options) (*papers.Outcome, error) 
 			control := row.ours(mean[shuffleNonBlocking])
 			out.Rows = append(out.Rows, papers.Within(name, row.metric, row.paper[s], value, tolerance))
 			if row.fewer && s != shuffleNonBlocking {
-				out.Rows = append(out.Rows, papers.Ratio(name, row.metric+", of the non-blocking switch's", row.paper[s]/row.paper[shuffleNonBlocking], value, control, tolerance))
+				out.Rows = append(out.Rows, papers.Ratio(name, row.metric+", of the non-blocking switch's", row.paper[s]/row.paper[shuffleNonBlocking], value, control, tolerance).Own())
 			}
 			ours, paper = append(ours, value), append(paper, row.paper[s])
 		}
