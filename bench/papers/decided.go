@@ -8,12 +8,12 @@ import (
 
 // Decided is what findings say of a report's rows that are out.
 type Decided struct {
-	Out int    `json:"out"`          // rows that are out
-	Of  int    `json:"decided"`      // those of them that are decided: moved, or still
+	Out int `json:"out"`     // rows that are out
+	Of  int `json:"decided"` // those of them that are decided: moved, or still
 	// Still is how many of these no plausible value moves. That says what the parameters do not
 	// explain, and nothing of what does.
-	Still int `json:"still"`
-	By  string `json:"by,omitempty"` // the parameters and values that decide them
+	Still int    `json:"still"`
+	By    string `json:"by,omitempty"` // the parameters and values that decide them
 	// Fits is how many of the others are moved by fitted values alone, and Fit are these.
 	Fits  int    `json:"moved_by_fits,omitempty"`
 	Fit   string `json:"fits,omitempty"`

@@ -286,6 +286,28 @@ func TestOpen(t *testing.T) {
 	}
 }
 
+// An order that a value moves with one seed is a coin's throw beside a report with enough of them.
+func TestDecide_ordersNeedSeeds(t *testing.T) {
+	e := buffered(func(buffer float64, o Options) []Row {
+		return []Row{Order("a > b", buffer, 150), Within("a", "m", 200, buffer, 10)}
+	}, buffers("a", "", "200"))
+	found, d := decide(t, e, Options{Seed: 1})
+	if d.Of != 2 {
+		t.Fatalf("beside a report with one seed: %v", d)
+	}
+	subjects, err := WithDecisions([]Experiment{e})
+	if err != nil {
+		t.Fatal(err)
+	}
+	many := reportsOf(t, subjects, Options{Seed: 1, Seeds: EnoughSeeds})
+	if d := Decide(e, many[0], found); d.Of != 1 || d.Out != 2 {
+		t.Errorf("beside a report with %d: %v", EnoughSeeds, d)
+	}
+	if d := Decide(e, many[0], Findings(subjects, Options{Seed: 1, Seeds: EnoughSeeds}, many)); d.Of != 2 {
+		t.Errorf("with as many seeds: %v", d)
+	}
+}
+
 // A value that could not be run costs its own finding and no other, and what was not tried is not
 // taken for what moves nothing.
 func TestFindings_ofSome(t *testing.T) {

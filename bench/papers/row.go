@@ -58,10 +58,13 @@ func Between(label, metric string, low, high, ours, tolerancePercent float64) Ro
 	middle := (low + high) / 2
 	r := Row{
 		Label: label, Metric: metric, Kind: KindValue, Paper: &middle, TolerancePercent: tolerancePercent,
-		Note: fmt.Sprintf("the paper: from %s to %s; OK is within", number(low), number(high)),
+		Note: fmt.Sprintf(rangeNote+"%s to %s; OK is within", number(low), number(high)),
 	}
 	return r.judged(ours, rule{Is: isBetween, A: low, B: high, Percent: tolerancePercent})
 }
+
+// rangeNote begins the note of a row whose paper gives a range.
+const rangeNote = "the paper: from "
 
 // Order is OK if every value is above the next by more than a Tie. Its label names them:
 // "goodput: DRB > RB > RRB".

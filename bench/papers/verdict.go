@@ -1,6 +1,9 @@
 package papers
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Verdict sums up an experiment.
 type Verdict string
@@ -141,6 +144,16 @@ func ByTolerance(rows []Row) map[float64]Score {
 		}
 	}
 	return by
+}
+
+// RangeScore is the score of those rows whose paper gives a range, which any value in it meets.
+func RangeScore(rows []Row) (s Score) {
+	for _, r := range rows {
+		if strings.HasPrefix(r.Note, rangeNote) {
+			s = s.Plus(ScoreOf([]Row{r}))
+		}
+	}
+	return s
 }
 
 func (s Score) String() string { return fmt.Sprintf("%d of %d published values", s.Within, s.Of) }

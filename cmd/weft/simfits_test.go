@@ -38,17 +38,27 @@ var triedFits = map[[2]string][]string{
 	{"hedera-8192", "period of the simulator's scheduling"}:                                                                    {"1 s"},
 	{"hedera-t4.6", "cost of an iteration besides, by the times of the other number of hosts, where going back costs nothing"}: {"what these times have"},
 	{"thesis-f5.17", "times at which the virtual queue is recorded"}:                                                           {"every millisecond", "every 10 ms", "every 100 ms", "every second"},
-	{"drill-t1", "TCP's window"}:                                        wideWindows,
-	{"thesis-f5.11", "rate of each of the two hosts"}:                   {"5 Gbit/s"},
-	{"thesis-t2.1", "core switches of the hierarchy"}:                   {"16", "24"},
-	{"thesis-t2.2", "core switches of the hierarchy"}:                   {"16", "24"},
-	{"thesis-t2.2", "hosts per port of the aggregation layer"}:          {"10"},
-	{"thesis-t3.1", "five mappings of the worst cases"}:                 sets("40 sets"),
-	{"thesis-t3.1", "receivers of the pattern same-ID outgoing"}:        {"some share one, against the thesis' words"},
-	{"thesis-t3.2", "memory of the table of flows besides its entries"}: {"Click's buckets, pointers of 4 bytes", "Click's buckets, pointers of 8 bytes", "pages of 4 KB"},
+	{"drill-t1", "TCP's window"}:                                                                          wideWindows,
+	{"thesis-f5.11", "rate of each of the two hosts"}:                                                     {"5 Gbit/s"},
+	{"thesis-t2.1", "core switches of the hierarchy"}:                                                     {"16", "24"},
+	{"thesis-t2.2", "core switches of the hierarchy"}:                                                     {"16", "24"},
+	{"thesis-t2.2", "hosts per port of the aggregation layer"}:                                            {"10"},
+	{"thesis-t3.1", "five mappings of the worst cases"}:                                                   sets("40 sets"),
+	{"thesis-t3.1", "five mappings of the pattern random"}:                                                sets("40 sets"),
+	{"hedera-t4.3", "mapping of a random pattern"}:                                                        sets("200"),
+	{"hedera-t4.2", "part of a full port's rate that TCP's flows get where they meet"}:                    tenths,
+	{"hedera-t4.2", "part of a full port's rate where flows meet, and annealing places at the next tick"}: tenths,
+	{"thesis-f5.10", "sequence of a bump's times"}:                                                        bumps,
+	{"thesis-f5.12", "sequence of a bump's times"}:                                                        bumps,
+	{"thesis-t3.1", "receivers of the pattern same-ID outgoing"}:                                          {"some share one, against the thesis' words"},
+	{"thesis-t3.2", "memory of the table of flows besides its entries"}:                                   {"Click's buckets, pointers of 4 bytes", "Click's buckets, pointers of 8 bytes", "pages of 4 KB"},
 }
 
-var wideWindows = []string{"256 KB", "1 MB"}
+var (
+	wideWindows = []string{"256 KB", "1 MB"}
+	tenths      = []string{"90 %", "80 %", "70 %", "60 %", "50 %", "40 %", "30 %", "20 %", "10 %"}
+	bumps       = []string{"the same within 100 µs", "the same within a millisecond", "the same within 10 ms", "the same within 100 ms"}
+)
 
 // The experiments with DRILL's trace have the same ones.
 func init() {

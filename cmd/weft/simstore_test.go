@@ -58,6 +58,24 @@ func TestSimReport_documentsSayWhatIsStored(t *testing.T) {
 	}
 }
 
+// What is kept is of the settings and rows that experiments have today: else a run, and what
+// was found beside it, says nothing of them. Kinds, papers' figures and tolerances are a run's own.
+func TestStored_isOfTodaysSettings(t *testing.T) {
+	stored, err := results.Stored()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range experiments() {
+		run := stored.Runs[e.Name]
+		if run == nil {
+			continue
+		}
+		if is := e.Identity(run.Rows); run.Identity != "" && run.Identity != is {
+			t.Errorf("%s: its setting has changed since it ran (identity %s, now %s): weft sim run %s --seeds %d --store bench/papers/results", e.Name, run.Identity, is, e.Name, run.Seeds)
+		}
+	}
+}
+
 // decisionOf are the decision and the value that a finding is of; nil: the experiment has none.
 func decisionOf(all []papers.Experiment, f papers.Finding) (*papers.Decision, *papers.DecisionValue) {
 	for _, e := range all {

@@ -56,6 +56,13 @@ func TestGrid_comparesLuopan(t *testing.T) {
 			t.Errorf("%v µs: OK is %v, want %v", c.us, got.OK, c.ok)
 		}
 	}
+	// Everywhere is at each point.
+	for us, ok := range map[float64]bool{90: true, 99.5: false, 110: false} {
+		g.all[1] = of(us)
+		if got := g.everywhere(overallMean, presto); len(got) != 2 || got[0].OK != ok || !got[1].OK || got[0].Kind != papers.KindOrder || got[1].Label != "all flows mean: luopan below presto, load 0.8" {
+			t.Errorf("%v µs: %+v", us, got)
+		}
+	}
 	g.all[1] = of(103)
 	if rows := g.rows(overallMean, presto, within(bounds{-60, -45})); rows[0].OK || !rows[1].OK || rows[1].Label != "luopan vs presto, load 0.8" {
 		t.Errorf("%+v", rows)

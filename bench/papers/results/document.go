@@ -88,6 +88,7 @@ type totals struct {
 	stand  papers.Score             // of experiments that agree or are in order
 	judged papers.Score             // of all that are judged
 	by     map[float64]papers.Score // of all that are judged, by tolerance
+	ranges papers.Score             // of all that are judged, where the paper gives a range
 	open   papers.Open              // of those that disagree, are undecided or are in order
 }
 
@@ -103,7 +104,7 @@ func (r *Results) totals(all []papers.Experiment) totals {
 		if s == disagrees || s == undecided || s == inOrder {
 			n.open.Add(run.Verdict, r.decided(e, run))
 		}
-		n.judged = n.judged.Plus(run.Score)
+		n.judged, n.ranges = n.judged.Plus(run.Score), n.ranges.Plus(papers.RangeScore(run.Rows))
 		for percent, score := range papers.ByTolerance(run.Rows) {
 			n.by[percent] = n.by[percent].Plus(score)
 		}
@@ -143,8 +144,12 @@ func (r *Results) Counts(all []papers.Experiment) string {
 	if len(r.Decisions) > 0 {
 		decided = fmt.Sprintf(" %s.", n.open)
 	}
-	return fmt.Sprintf("Of %d experiments %s.%s Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s.",
-		len(all), listed(n.standings()), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by))
+	ranges := ""
+	if n.ranges.Of > 0 {
+		ranges = fmt.Sprintf(", ranges included, of which any value will do: %d of %d", n.ranges.Within, n.ranges.Of)
+	}
+	return fmt.Sprintf("Of %d experiments %s.%s Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s%s.",
+		len(all), listed(n.standings()), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by), ranges)
 }
 
 // Brief is what the README has room for. It counts every experiment: whatever is neither
@@ -152,7 +157,7 @@ func (r *Results) Counts(all []papers.Experiment) string {
 func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
 	silent := len(all) - n.of[agrees] - n.of[inOrder] - n.of[disagrees]
-	return fmt.Sprintf("Of %d experiments %d have the paper's figures, %d only its order, %d neither, and %d say nothing. %d of %d published figures are within tolerance",
+	return fmt.Sprintf("Of %d experiments the paper's figures come out in %d, only its order in %d, neither in %d, and %d say nothing. %d of %d published figures are within tolerance",
 		len(all), n.of[agrees], n.of[inOrder], n.of[disagrees], silent, n.judged.Within, n.judged.Of)
 }
 
