@@ -136,8 +136,8 @@ func moving(tried []Finding, open []Row, fitted bool) (by []string, left []Row) 
 }
 
 // tried are the findings of an experiment that count for a report, in the order of its
-// decisions, without rows of which these do not speak any more. Orders that few seeds move, or do
-// not, say nothing beside a report with enough of them: a coin would.
+// decisions, without rows of which these do not speak any more. Orders that few seeds move, break or
+// leave say nothing beside a report with enough of them: a coin would.
 func (e Experiment) tried(report *Report, found []Finding) (tried []Finding) {
 	found = slices.DeleteFunc(slices.Clone(found), func(f Finding) bool { return f.Experiment != e.Name || !f.of(report) })
 	for _, d := range e.Decisions {
@@ -149,6 +149,7 @@ func (e Experiment) tried(report *Report, found []Finding) (tried []Finding) {
 				idle := func(f Figure) bool { return !speaks(d.About, f.Label) || few && f.Kind == KindOrder }
 				now.Moved = slices.DeleteFunc(slices.Clone(f.Moved), idle)
 				now.Unmoved = slices.DeleteFunc(slices.Clone(f.Unmoved), idle)
+				now.Broken = slices.DeleteFunc(slices.Clone(f.Broken), func(f Figure) bool { return few && f.Kind == KindOrder })
 				tried = append(tried, now)
 			}
 		}

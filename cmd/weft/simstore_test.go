@@ -58,8 +58,8 @@ func TestSimReport_documentsSayWhatIsStored(t *testing.T) {
 	}
 }
 
-// What is kept is of the settings and rows that experiments have today: else a run, and what
-// was found beside it, says nothing of them. Kinds, papers' figures and tolerances are a run's own.
+// What is kept is of the settings that experiments have today: else a run, and what was found beside
+// it, says nothing of them. That their rows are the same only a run can tell.
 func TestStored_isOfTodaysSettings(t *testing.T) {
 	stored, err := results.Stored()
 	if err != nil {

@@ -19,7 +19,7 @@ const maxTopology = 8 << 20
 func Topology(spec string) (*topology.Topology, error) {
 	t, g, err := Fabric(spec)
 	if g != nil {
-		return nil, exitcode.AsUsage(fmt.Errorf("%s: it is a graph, which this command does not take; weft topology, weft plan, weft paths, weft host and weft sim permutation do", spec))
+		return nil, exitcode.AsUsage(fmt.Errorf("%s: it is a graph, which this command does not take; docs/operating.md says which commands do", spec))
 	}
 	return t, err
 }

@@ -157,19 +157,26 @@ func (d *daemon) prepare(ctx context.Context, next *Config) (*change, error) {
 
 func (c *change) add(do, undo func() error) { c.steps = append(c.steps, step{do: do, undo: undo}) }
 
+// patient has the program at the uplink, which an earlier step may have brought, and systemd
+// wait for a step: a busy kernel may have each one wait for seconds.
+func (c *change) patient() {
+	c.lease()
+	if c.lives(time.Now()) {
+		c.loop.Watchdog()
+	}
+}
+
 // carryOut does all steps, or undoes those that it did.
 func (c *change) carryOut() error {
 	for i, s := range c.steps {
-		c.lease() // an earlier one may have brought another program
-		if c.lives(time.Now()) {
-			c.loop.Watchdog() // a busy kernel may have each step wait for seconds
-		}
+		c.patient()
 		err := s.do()
 		if err == nil {
 			continue
 		}
 		var undo error
 		for ; i >= 0; i-- {
+			c.patient()
 			undo = errors.Join(undo, c.steps[i].undo())
 		}
 		if undo == nil {

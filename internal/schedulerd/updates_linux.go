@@ -65,21 +65,33 @@ func (d *daemon) hear(l *listener, counts bool) {
 
 // hearAgain has another listener take over from one that has ended by itself.
 func (d *daemon) hearAgain() {
-	if d.updates == nil {
+	if !d.file.Updates.wanted() {
 		return
 	}
-	why := d.updates.Status().Error
-	if why == "" {
-		return
+	why := "there was none"
+	if d.updates != nil {
+		if why = d.updates.Status().Error; why == "" {
+			return
+		}
 	}
-	l, err := d.open(d.file)
-	if err != nil {
+	if err := d.listenAnew(d.file); err != nil {
 		d.log.Warnf(event.Trouble, "topology updates are not heard, so links that fail keep their placements: %s; trying again: %v", why, err)
 		return
 	}
-	d.deaf()
-	d.hear(l, true)
 	d.log.Warnf(event.Trouble, "topology updates are heard again; what had ended it: %s", why)
+}
+
+// listenAnew has another listener, of what a file says, take the place of the one that there is. What
+// was heard counts no more.
+func (d *daemon) listenAnew(f *File) error {
+	l, err := d.open(f)
+	if err != nil {
+		return err
+	}
+	d.deaf() // what it hears would count instead of what the file says
+	err = d.server.renew(f, d.start, false)
+	d.hear(l, err == nil)
+	return err
 }
 
 // deaf ends it.
@@ -102,14 +114,9 @@ func (d *daemon) relisten(next *File) error {
 		}
 		return d.updates.SetKeys(next.keys(d.updates.opened))
 	}
-	l, err := d.open(next)
-	if err != nil {
-		return err
+	err := d.listenAnew(next)
+	if err != nil && d.updates == nil { // it has ended what there was
+		err = errors.Join(err, d.listen(d.file))
 	}
-	d.deaf() // what it hears would count instead of what the file says
-	err = d.server.renew(next, d.start, false)
-	if d.hear(l, err == nil); err != nil {
-		return errors.Join(err, d.listen(d.file))
-	}
-	return nil
+	return err
 }

@@ -3,6 +3,7 @@ package schedulerd
 import (
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,6 +73,37 @@ func TestRelisten_afterTheDeviceWasAway(t *testing.T) {
 	}
 	if d.updates == nil || d.updates == first || s.fabric().Live(0, 8, 0) {
 		t.Error("the configuration is not in force")
+	}
+}
+
+// A listener that is no more has another one take its place as soon as there is a device for it. What the
+// former one had heard counts no more: nobody would say that a link is up again.
+func TestHearAgain(t *testing.T) {
+	s, top := newTestServer(t, func(f hedera.Fabric) hedera.Fabric { return f })
+	s.file.Updates.Interface, s.file.Updates.Address, s.file.Updates.address = "up0", top.Node(0).Addr.String(), top.Node(0).Addr
+	var said strings.Builder
+	d := &daemon{server: s, file: s.file, start: s.start, log: eventlog.Lines(&said)}
+	uplink(t, true)
+	if err := d.listen(d.file); err != nil {
+		t.Fatal(err)
+	}
+	first := d.updates
+	if d.hearAgain(); d.updates != first || said.String() != "" {
+		t.Errorf("one that hears is replaced: %s", said.String())
+	}
+	if err := s.heard(top.Without(top.Paths(0, 8).Path(0).Links[1])); err != nil || s.fabric().Live(0, 8, 0) {
+		t.Fatal(err)
+	}
+	d.deaf()
+	uplink(t, false)
+	if d.hearAgain(); d.updates != nil || !strings.Contains(said.String(), "not heard, so links that fail keep their placements") {
+		t.Errorf("it hears at a device that is away: %s", said.String())
+	}
+	uplink(t, true)
+	defer uplink(t, false)
+	defer d.deaf()
+	if d.hearAgain(); d.updates == nil || !s.fabric().Live(0, 8, 0) || !strings.Contains(said.String(), "heard again") {
+		t.Errorf("updates %v: %s", d.updates, said.String())
 	}
 }
 

@@ -85,9 +85,9 @@ func (l *Loop) Pending(signals <-chan os.Signal) (end bool) {
 	}
 }
 
-// Watch tells the watchdog that the daemon works, if Alive says so.
+// Watch tells the watchdog, if there is one, that the daemon works, if Alive says so.
 func (l *Loop) Watch() {
-	if l.Alive() {
+	if l.Every() > 0 && l.Alive() {
 		l.Watchdog()
 	}
 }

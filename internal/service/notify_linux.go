@@ -39,10 +39,6 @@ func NewNotifier() Notifier {
 	return n
 }
 
-// Watched reports whether systemd waits for a daemon to begin its work. It is false once there is a
-// Notifier.
-func Watched() bool { return os.Getenv("NOTIFY_SOCKET") != "" }
-
 // Every returns how often Watchdog is due: half of the time after which systemd restarts
 // the daemon. 0 means never.
 func (n Notifier) Every() time.Duration { return n.every }

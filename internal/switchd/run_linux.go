@@ -24,30 +24,15 @@ import (
 
 // Run is weft switch: it runs an agent as a configuration file says until a signal or the
 // context ends it. On SIGHUP it reads the keys of the file again. All threads of the
-// process must be in one network namespace. Run writes its messages to log, one a line. Below
-// systemd an agent that cannot begin ends a second later, since its unit starts it again at once.
+// process must be in one network namespace. Run writes its messages to log, one a line.
 func Run(ctx context.Context, name string, signals <-chan os.Signal, messages io.Writer) error {
-	watched := service.Watched()
-	began, err := run(ctx, name, signals, messages)
-	if err != nil && !began && watched {
-		select {
-		case <-time.After(time.Second):
-		case <-signals:
-		case <-ctx.Done():
-		}
-	}
-	return err
-}
-
-// run is Run, and reports whether the agent has begun its work.
-func run(ctx context.Context, name string, signals <-chan os.Signal, messages io.Writer) (began bool, err error) {
 	f, err := Load(name)
 	if err != nil {
-		return false, err
+		return err
 	}
 	self, err := f.self()
 	if err != nil {
-		return false, err
+		return err
 	}
 	d := &daemon{name: name, self: self, file: f, log: f.Log.To(messages), start: time.Now()}
 	defer d.log.Close() // when all else is done
@@ -61,7 +46,7 @@ func run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	}()
 	if err := d.setUp(c); err != nil {
 		d.endBalance()
-		return false, err
+		return err
 	}
 	service.LimitMemory()
 	service.ShowName()
@@ -77,7 +62,7 @@ func run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	}
 	if err := d.tell(c); err != nil {
 		d.endBalance()
-		return false, err
+		return err
 	}
 	defer d.endTelling()
 	defer d.endBalance()
@@ -90,28 +75,28 @@ func run(ctx context.Context, name string, signals <-chan os.Signal, messages io
 	d.loop = service.Loop{Notifier: service.NewNotifier(), Log: d.log, Summary: d.summary, Reload: d.reload, Alive: d.alive}
 	defer d.loop.Close()
 	if d.agent, err = Start(c); err != nil {
-		return false, err
+		return err
 	}
 	defer d.agent.Close()
 	if err := d.schedule(c); err != nil {
-		return false, err
+		return err
 	}
 	defer d.endScheduling()
 	defer d.end()
 	socket, err := d.listen()
 	if err != nil {
-		return false, err
+		return err
 	}
 	asked = append(asked, socket)
 	over, err := service.ServeMetrics(d.file.Metrics, d.collector())
 	if err != nil {
-		return false, d.file.lines.Errorf("metrics.listen", "%w", err)
+		return d.file.lines.Errorf("metrics.listen", "%w", err)
 	}
 	asked = append(asked, over)
 	d.loop.Begin()
 	err = d.serve(ctx, signals)
 	d.loop.Stopping()
-	return true, err
+	return err
 }
 
 // daemon is a run.

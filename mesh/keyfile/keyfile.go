@@ -21,7 +21,7 @@ import (
 // maxBytes bounds a file.
 const maxBytes = 4096
 
-// Read reads a file. No error contains any of a key. The file must be its owner's alone.
+// Read reads a file. No error contains any of a key. The file must be its owner's alone, or root's that a group may read.
 func Read(path string) ([]mesh.PrivateKey, error) {
 	f, err := openPrivate(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func Read(path string) ([]mesh.PrivateKey, error) {
 	return keys, nil
 }
 
-// openPrivate opens a file that must be its owner's alone.
+// openPrivate opens a file that must be its owner's alone, or root's that a group may read.
 func openPrivate(path string) (*os.File, error) {
 	f, err := os.Open(path)
 	switch {
@@ -49,7 +49,7 @@ func openPrivate(path string) (*os.File, error) {
 		return nil, err
 	}
 	st, err := f.Stat()
-	if err == nil && st.Mode().Perm()&others(st, os.Geteuid()) != 0 {
+	if err == nil && st.Mode().Perm()&others(st) != 0 {
 		err = fmt.Errorf("%s: others than its owner can read it (%v); chmod 600 %s", path, st.Mode().Perm(), path)
 	}
 	if err != nil {

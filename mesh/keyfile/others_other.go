@@ -5,4 +5,4 @@ package keyfile
 import "io/fs"
 
 // others is nothing where a mode says nothing of other users.
-func others(fs.FileInfo, int) fs.FileMode { return 0 }
+func others(fs.FileInfo) fs.FileMode { return 0 }

@@ -6,11 +6,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 )
 
-// A group may read what is root's, for another user alone.
+// A group may read what is root's, and nobody else anything.
 func TestOthers(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "key")
 	if err := os.WriteFile(path, nil, 0o440); err != nil {
@@ -20,13 +21,20 @@ func TestOthers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	roots := st.Sys().(*syscall.Stat_t).Uid == 0
-	for user, want := range map[int]fs.FileMode{0: 0o077, 1000: 0o077} {
-		if roots && user != 0 {
-			want = 0o037
-		}
-		if got := others(st, user); got != want {
-			t.Errorf("user %d, a file of root's %v: %v, want %v", user, roots, got, want)
-		}
+	want := fs.FileMode(0o077)
+	if st.Sys().(*syscall.Stat_t).Uid == 0 {
+		want = 0o037
+	}
+	if got := others(st); got != want {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if _, err := Read(path); (err == nil || strings.Contains(err.Error(), "others than its owner")) == (want == 0o037) {
+		t.Errorf("of mode 0440: %v", err)
+	}
+	if err := os.Chmod(path, 0o444); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Read(path); err == nil || !strings.Contains(err.Error(), "others than its owner") {
+		t.Errorf("of mode 0444: %v", err)
 	}
 }

@@ -146,18 +146,18 @@ func (r *Results) Counts(all []papers.Experiment) string {
 	}
 	ranges := ""
 	if n.ranges.Of > 0 {
-		ranges = fmt.Sprintf(", ranges included, of which any value will do: %d of %d", n.ranges.Within, n.ranges.Of)
+		ranges = fmt.Sprintf(", ranges included, in which any value counts: %d of %d", n.ranges.Within, n.ranges.Of)
 	}
 	return fmt.Sprintf("Of %d experiments %s.%s Of those that agree or are in order %s are within tolerance; of all judged ones %d of %d, by tolerance %s%s.",
 		len(all), listed(n.standings()), decided, n.stand, n.judged.Within, n.judged.Of, byTolerance(n.by), ranges)
 }
 
 // Brief is what the README has room for. It counts every experiment: whatever is neither
-// for the paper nor against it says nothing.
+// for the paper nor against it is no evidence.
 func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
 	silent := len(all) - n.of[agrees] - n.of[inOrder] - n.of[disagrees]
-	return fmt.Sprintf("Of %d experiments the paper's figures come out in %d, only its order in %d, neither in %d, and %d say nothing. %d of %d published figures are within tolerance",
+	return fmt.Sprintf("Of %d experiments the paper's figures come out in %d and only its order in %d; %d disagree, and %d are no evidence. Of the figures of all %d of %d are within tolerance",
 		len(all), n.of[agrees], n.of[inOrder], n.of[disagrees], silent, n.judged.Within, n.judged.Of)
 }
 
