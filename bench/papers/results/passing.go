@@ -5,6 +5,7 @@ package results
 var known = map[[2]string]string{
 	{"conga-f13", "CONGA hashes flows"}:                                "Incast fills the client's own link, and the paper says that it does not stress the fabric: what the experiment shows is of MPTCP, whose mutants fail",
 	{"conga-f14", "CONGA has no feedback: flowlets take random paths"}: "flowlets by random paths end the job as soon, with the failure and without, so all rows hold without feedback as well",
+	{"drb-f8", "DRB chooses at random"}:                                "random choices get more than MPTCP's 32 subflows, too: the figure sets spraying against MPTCP, and no row tells in which order packets are sprayed",
 	{"drb-f12", "hosts never learn of failures"}:                       "8 Gbit/s for 48 keep the paper's orders, too; the figures tell, but the paper's losses are out without the mutant as well",
 	{"luopan-f2", "luopan chooses at random"}:                          "random choices keep what the paper says here, too, which is of Presto's tail; in the small form luopan itself disagrees",
 	{"luopan-f15", "luopan chooses at random"}:                         "random choices are below Presto, too, which is all of the paper's order; three figures tell, but others are out without the mutant as well",
