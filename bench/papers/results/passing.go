@@ -8,7 +8,6 @@ var known = map[[2]string]string{
 	{"drb-f8", "DRB chooses at random"}:                                "random choices get more than MPTCP's 32 subflows, too: the figure sets spraying against MPTCP, and no row tells in which order packets are sprayed",
 	{"drb-f12", "hosts never learn of failures"}:                       "8 Gbit/s for 48 keep the paper's orders, too; the figures tell, but the paper's losses are out without the mutant as well",
 	{"luopan-f2", "luopan chooses at random"}:                          "random choices keep what the paper says here, too, which is of Presto's tail; in the small form luopan itself disagrees",
-	{"luopan-f15", "luopan chooses at random"}:                         "random choices are below Presto, too, which is all of the paper's order; three figures tell, but others are out without the mutant as well",
 	{"luopan-f17", "luopan chooses at random"}:                         "random choices keep the paper's one order, too, and the figure that tells is their only other row; in the small form luopan itself disagrees",
 	{"thesis-f5.14", "RED's max_p are a hundredth"}:                    "the small form is too short for the average of the queue; in the full form the mutant fails",
 }
