@@ -23,18 +23,25 @@ func printsTheExample(t *testing.T, command string, replace ...string) {
 	if out != string(example) {
 		t.Errorf("packaging/%s.yaml is not what weft %s --print-config prints: write it anew", command, command)
 	}
-	file := filepath.Join(t.TempDir(), command+".yaml")
+	file := filepath.Join(openDir(t), command+".yaml")
 	if err := os.WriteFile(file, []byte(strings.NewReplacer(replace...).Replace(out)), 0o644); err != nil {
 		t.Fatal(err)
-	}
-	for _, dir := range []string{filepath.Dir(file), filepath.Dir(filepath.Dir(file))} {
-		if err := os.Chmod(dir, 0o755); err != nil { // for the user whom the daemon becomes
-			t.Fatal(err)
-		}
 	}
 	if out := mustWeft(t, command, "--check", "--config", file); !strings.Contains(out, "valid") {
 		t.Errorf("--check says %q", out)
 	}
+}
+
+// openDir makes a directory in which the user whom a daemon becomes can read.
+func openDir(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if err := os.Chmod(d, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // answering serves what a daemon would say of itself.

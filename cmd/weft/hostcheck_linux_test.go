@@ -12,12 +12,7 @@ func TestCheck_asTheDaemonsUser(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("needs root, who becomes another user")
 	}
-	dir := t.TempDir()
-	for _, d := range []string{dir, filepath.Dir(dir)} {
-		if err := os.Chmod(d, 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
+	dir := openDir(t)
 	write := func(name, text string) string {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, []byte(text), 0o644); err != nil {

@@ -157,8 +157,8 @@ func (r *Results) Counts(all []papers.Experiment) string {
 func (r *Results) Brief(all []papers.Experiment) string {
 	n := r.totals(all)
 	silent := len(all) - n.of[agrees] - n.of[inOrder] - n.of[disagrees]
-	return fmt.Sprintf("Of %d experiments the paper's figures come out in %d and only its order in %d; %d disagree, and %d are no evidence. Of the figures of all %d of %d are within tolerance",
-		len(all), n.of[agrees], n.of[inOrder], n.of[disagrees], silent, n.judged.Within, n.judged.Of)
+	return fmt.Sprintf("Of %d experiments the paper's figures come out in %d and only its order in %d; %d disagree, and %d are no evidence. Of %d published figures %d are within tolerance",
+		len(all), n.of[agrees], n.of[inOrder], n.of[disagrees], silent, n.judged.Of, n.judged.Within)
 }
 
 func listed(parts []string) string {
@@ -220,7 +220,7 @@ func (r *Results) verdict(e papers.Experiment) string {
 		s += "; open: no other value has run"
 	}
 	if n := others(run.Rows); n > 0 {
-		s += fmt.Sprintf("; besides, %s of the paper's without a figure fail", counted(n))
+		s += fmt.Sprintf("; bounds and claims of the paper's that fail: %d", n)
 	}
 	return s
 }
@@ -233,13 +233,6 @@ func others(rows []papers.Row) (n int) {
 		}
 	}
 	return n
-}
-
-func counted(statements int) string {
-	if statements == 1 {
-		return "1 bound or claim"
-	}
-	return fmt.Sprintf("%d bounds and claims", statements)
 }
 
 // caught is how many of those mutants are caught of which the experiment tells anything.

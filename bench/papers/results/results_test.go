@@ -211,7 +211,7 @@ func TestTableAndCounts(t *testing.T) {
 	}
 	d := Document{"x.md", "counts", (*Results).Brief}
 	text, err := d.Fill("It has <!--sim:counts-->old<!--/sim:counts-->.", r, all)
-	if want := "It has <!--sim:counts-->Of 7 experiments the paper's figures come out in 1 and only its order in 1; 1 disagree, and 4 are no evidence. Of the figures of all 8 of 19 are within tolerance<!--/sim:counts-->."; err != nil || text != want {
+	if want := "It has <!--sim:counts-->Of 7 experiments the paper's figures come out in 1 and only its order in 1; 1 disagree, and 4 are no evidence. Of 19 published figures 8 are within tolerance<!--/sim:counts-->."; err != nil || text != want {
 		t.Errorf("%q, %v, want %q", text, err, want)
 	}
 	if _, err := d.Fill("nothing", r, all); err == nil || !strings.Contains(err.Error(), "x.md: there is no <!--sim:counts-->") {
